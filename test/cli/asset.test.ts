@@ -99,12 +99,15 @@ it.each([
   expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
 });
 
-it('7: asset explains 403 and 422', async () => {
-  const put = ['asset', 'put', 'a', '--set', 'title=A'];
-  const forbidden = await against({ status: 403, body: { errors: ['no rights'] } }, put);
-  expectFailure(forbidden, 1, /SERVICE_FORBIDDEN.*\n.*Content owners only/);
-  const invalid = await against({ status: 422, body: { errors: ['title: no', 'kind: no'] } }, put);
-  expectFailure(invalid, 1, /title: no; kind: no.*SERVICE_INVALID/);
+const PUT = ['asset', 'put', 'a', '--set', 'title=A'];
+
+it.each([
+  [PUT, 403, ['no rights'], /SERVICE_FORBIDDEN.*\n.*Content owners only/],
+  [PUT, 422, ['title: no', 'kind: no'], /title: no; kind: no.*SERVICE_INVALID/],
+  [['asset', 'get', 'unknown'], 404, ['Book not found'], /unknown is not known.*Book not found.*NOT_FOUND/],
+  [['package', 'get', 'P'], 404, ['Product P not found'], /package P is not known/],
+])('7: the command %j explains an answer of %i, and exits with 1', async (args, status, errors, said) => {
+  expectFailure(await against({ status, body: { errors } }, args), 1, said);
 });
 
 it('asset prints an asset without control characters', async () => {
@@ -115,11 +118,6 @@ it('asset prints an asset without control characters', async () => {
   const json = await against({ body }, ['asset', 'get', 'a', '--json']);
   expect(JSON.parse(json.stdout)).toEqual(body);
   expect(json.sent).toEqual([{ method: 'GET', url: '/vital_books/a', body: null }]);
-});
-
-it('asset exits with 1 for an unknown asset', async () => {
-  const ended = await against({ status: 404, body: { errors: ['Book not found'] } }, ['asset', 'get', 'unknown']);
-  expectFailure(ended, 1, /unknown is not known.*Book not found.*NOT_FOUND/);
 });
 
 it.each([
@@ -214,9 +212,4 @@ it('9: package takes the paths of books and packages from the environment', asyn
   expect([book, set].map(({ sent }) => sent[0]?.url)).toEqual(['/v4/books/a', '/sets/P']);
   const wrong = await against({}, ['asset', 'get', 'a'], undefined, { CATCHWORD_BOOKS_PATH: 'books?' });
   expectFailure(wrong, 2, /CATCHWORD_BOOKS_PATH: "books\?" cannot be used/);
-});
-
-it('package exits with 1 for an unknown package', async () => {
-  const ended = await against({ status: 404, body: { errors: ['Product P not found'] } }, ['package', 'get', 'P']);
-  expectFailure(ended, 1, /package P is not known/);
 });

@@ -2,29 +2,6 @@ import { expect, it } from 'vitest';
 import { failure } from './connection.ts';
 import { talk, xml } from './support.ts';
 
-// @rule 4.5-1, 9-2
-it('4.5: POST /vital_books creates and returns the identifier that the system generated', async () => {
-  const { client, asked } = await talk(() => ({ status: 201, body: { vbid: 'L-999-70031', rating: 5 } }));
-  const book = await client.books.create({ title: 'A', anything: { at: ['all'] } });
-  expect(book).toMatchObject({ vbid: 'L-999-70031', raw: { rating: 5 } });
-  expect(asked[0]).toMatchObject({
-    method: 'POST',
-    url: '/vital_books',
-    body: '{"title":"A","anything":{"at":["all"]}}',
-  });
-});
-
-// @rule 4.5-2..3
-it('4.5: PUT /vital_books/:vbid updates, GET reads', async () => {
-  const { client, asked } = await talk(() => ({ body: { vbid: 'a', kind: { value: 'book' } } }));
-  await client.books.update('a', { title: 'B' });
-  expect(await client.books.read('a/b')).toMatchObject({ vbid: 'a', kind: { value: 'book' } });
-  expect(asked.map(({ method, url, body }) => [method, url, body])).toEqual([
-    ['PUT', '/vital_books/a', '{"title":"B"}'],
-    ['GET', '/vital_books/a%2Fb', ''],
-  ]);
-});
-
 // @rule 9-2
 it('9: the path of books has no version, and can be configured', async () => {
   const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }), { booksPath: '/v4/books' });
@@ -32,17 +9,13 @@ it('9: the path of books has no version, and can be configured', async () => {
   expect(asked[0]?.url).toBe('/v4/books/a');
 });
 
-it('the client retries a read of a book but not a create, and names an unknown book', async () => {
+it('the client retries a read of a book but not a create', async () => {
   const { client, asked } = await talk((_asked, before) => (before < 2 ? { status: 502 } : { body: { vbid: 'a' } }));
   expect((await client.books.read('a')).vbid).toBe('a');
   expect(asked).toHaveLength(3);
   const creating = await talk(() => ({ status: 502 }));
   expect(await failure(creating.client.books.create({}))).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
   expect(creating.asked).toHaveLength(1);
-  const none = await talk(() => ({ status: 404, body: { errors: ['Book not found'] } }));
-  const error = await failure(none.client.books.read('unknown'));
-  expect(error).toMatchObject({ code: 'NOT_FOUND', exitCode: 1, status: 404 });
-  expect(error.message).toMatch(/book unknown.*Book not found/);
 });
 
 it('a write of a book accepts an empty answer, but not a list', async () => {

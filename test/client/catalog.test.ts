@@ -99,12 +99,3 @@ it('the client returns an item that is not UTF-8 as rejected, with the other ite
   // A lookup has no other items.
   expect(await failure(client.catalog.product('a'))).toMatchObject({ code: 'SOURCE_BODY' });
 });
-
-it('the client looks up one product by its vbid; an unknown one is undefined', async () => {
-  const { client, asked } = await talk(({ url }) =>
-    url.includes('unknown') ? { status: 404, body: { errors: ['Book not found'] } } : { body: { vbid: 'a/b $&' } },
-  );
-  expect(await client.catalog.product('a/b $&')).toMatchObject({ vbid: 'a/b $&' });
-  expect(await client.catalog.product('unknown')).toBeUndefined();
-  expect(asked[0]?.url).toBe('/v4/products/a%2Fb%20%24%26');
-});

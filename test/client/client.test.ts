@@ -92,23 +92,6 @@ it('4.2 rule 2: owns requests one title without spaces around it, and an empty a
   expect(asked).toHaveLength(4);
 });
 
-it('a client verifies credentials, and creates and reads users', async () => {
-  const { client } = await talk(({ url }) =>
-    xml(
-      url.includes('credentials')
-        ? '<credentials><credential reference="r" guid="g" access-token="t" email=""/></credentials>'
-        : '<user><reference>r</reference><guid>g</guid></user>',
-    ),
-  );
-  expect(await client.credentials.verify(['r'])).toMatchObject([{ ok: true, accessToken: 't' }]);
-  const each = [];
-  for await (const result of client.credentials.verifyEach(['r'])) each.push(result.ok);
-  expect(each).toEqual([true]);
-  const user = { reference: 'r', firstName: 'A', lastName: 'B' };
-  expect(await client.users.create(user)).toMatchObject({ guid: 'g' });
-  expect(await client.users.read('g')).toMatchObject({ reference: 'r' });
-});
-
 // @rule 5-7
 it('5 rule 3: resetAccess resets the token, and with a reference fetches and uses the new one', async () => {
   const { client, asked } = await talk(

@@ -1,11 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { FIELDS } from '../service/fields.ts';
+import { TABLES } from '../service/tables.ts';
 
 /*
  * docs/dev/interface.md has a row for each rule of the service's interface. The text of a rule is written by hand; its columns
- * are generated from tags at the code (`@rule 2.1-4, 2.1-7..9`): in src in a docstring, in test above a test.
+ * are generated from tags at the code (`@rule 2.1-4, 2.1-7..9`): in src in a docstring, in test above a test. The tables of test/service name the rules of each row, which shows them on both
+ * sides, unless its place ends with SANDBOX_ONLY.
  */
 
 const ROOT = new URL('../../', import.meta.url);
+
+export const SANDBOX_ONLY = ' (sandbox)';
 
 /** Where a rule is implemented and shown. */
 export interface RulePlaces {
@@ -67,6 +72,15 @@ export function readRuleTags(): ReadonlyMap<string, RulePlaces> {
       const name = nameAfter(text.slice(match.index + match[0].length), path);
       for (const id of ruleIds(match[1] ?? '')) add(placesOf(id).tests, `${path} › ${name}`);
     }
+  }
+  for (const [name, rows] of Object.entries(TABLES)) {
+    for (const { rules, says, call } of rows) {
+      const place = `test/service/${name}.ts › ${says}${call === null ? SANDBOX_ONLY : ''}`;
+      for (const id of ruleIds(rules)) add(placesOf(id).tests, place);
+    }
+  }
+  for (const { rules, names } of FIELDS) {
+    for (const id of ruleIds(rules)) add(placesOf(id).tests, `test/service/fields.ts › ${names}`);
   }
   return places;
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { readRuleTags, rowIds, ruleIds } from './interface-page.ts';
+import { readRuleTags, rowIds, ruleIds, SANDBOX_ONLY } from './interface-page.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const PAGE = readFileSync(new URL('docs/dev/interface.md', ROOT), 'utf8');
@@ -14,12 +14,17 @@ const GAPS = [...(PAGE.split('\n## Gaps\n')[1] ?? '').matchAll(/^- \*\*([\d.]+-\
   ([, id = '']) => id,
 );
 
-/** Tests of commands and of runs start the sandbox, so they show both sides. */
+/** Tests of commands and of runs start the sandbox, so they show both sides, as rows do. */
 function showsSandbox(test: string): boolean {
   const [path = ''] = test.split(' › ');
   return (
-    path.startsWith('test/sandbox/') || /startSandbox|support\/place/.test(readFileSync(new URL(path, ROOT), 'utf8'))
+    /^test\/(sandbox|service)\//.test(path) ||
+    /startSandbox|support\/place/.test(readFileSync(new URL(path, ROOT), 'utf8'))
   );
+}
+
+function showsClient(test: string): boolean {
+  return !test.startsWith('test/sandbox/') && !test.endsWith(SANDBOX_ONLY);
 }
 
 it('docs/dev/interface.md has every section, and numbers its rules consecutively', () => {
@@ -51,7 +56,7 @@ it('docs/dev/interface.md has a test for each side of each rule, or lists the ru
     const { client, sandbox, tests } = TAGS.get(id) ?? { client: [], sandbox: [], tests: [] };
     const shown = {
       somewhere: tests.length > 0,
-      client: client.length === 0 || tests.some((test) => !test.startsWith('test/sandbox/')),
+      client: client.length === 0 || tests.some(showsClient),
       sandbox: sandbox.length === 0 || tests.some(showsSandbox),
     };
     expect([id, shown]).toEqual([id, { somewhere: true, client: true, sandbox: true }]);

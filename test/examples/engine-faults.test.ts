@@ -2,45 +2,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openHarness, until, type Version } from '../../src/relay/contract/harness.ts';
 import { isSinkError, type Mark } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { type Engine, type Interfere, serveEngine } from './engine.ts';
-import { createMeilisearch } from './fake-meilisearch.ts';
+import { serveEngine } from './engine.ts';
 import { createOpenSearch } from './fake-opensearch.ts';
-import { createTypesense } from './fake-typesense.ts';
 
-interface Case {
-  readonly name: string;
-  /** Makes an engine, and a function that replaces its index of products by an empty one. */
-  readonly make: () => { readonly engine: Engine; readonly renew: () => void };
-  /** Whether a request writes products. */
-  readonly writes: (path: string) => boolean;
-}
+/* Of the examples for engines, this one is tested when things go wrong; all of them pass the contract (engines.test.ts). */
 
-const CASES: readonly Case[] = [
-  {
-    name: 'opensearch',
-    make: () => {
-      const engine = createOpenSearch();
-      return { engine, renew: () => engine.renew('products') };
-    },
-    writes: (path) => path === 'products/_bulk',
-  },
-  {
-    name: 'meilisearch',
-    make: () => {
-      const engine = createMeilisearch();
-      return { engine, renew: () => engine.drop('products') };
-    },
-    writes: (path) => path === 'indexes/products/documents',
-  },
-  {
-    name: 'typesense',
-    make: () => {
-      const engine = createTypesense();
-      return { engine, renew: engine.renew };
-    },
-    writes: (path) => path === 'collections/products/documents/import',
-  },
-];
+/** Whether a request writes products. */
+const isWrite = (path: readonly string[]): boolean => path.join('/') === 'products/_bulk';
 
 const START: Mark = { incarnation: 'mirror-1', generation: 1, cursor: 0, at: 0, late: 0 };
 
@@ -51,11 +19,11 @@ const books = (from: number, to: number): Version[] =>
 const configOf = (url: string, secret: string | undefined) =>
   sinkConfig({ env: 'SINK', name: 'contract', url, secret });
 
-async function serve({ make }: Case) {
-  const { engine, renew } = make();
+async function serve() {
+  const engine = createOpenSearch();
   const served = await serveEngine(engine);
   onTestFinished(() => served.remove());
-  return { engine, renew, served, config: configOf(served.url, served.secret) };
+  return { engine, served, config: configOf(served.url, served.secret) };
 }
 
 function harnessOf() {
@@ -79,9 +47,9 @@ async function failureOf(url: string, secret: string | undefined) {
 /** Keys that engines or their addresses might merge or refuse. */
 const KEYS = ['a', 'A', 'a ', 'é', 'e\u0301', '📚', '_61', '.', '..', 'a/b', '%61', 'x'.repeat(255), '本'.repeat(255)];
 
-describe.each(CASES)('the example for $name when things go wrong', (one) => {
+describe('the example for opensearch when things go wrong', () => {
   it('keeps keys apart that look alike, and removes each', async () => {
-    const { engine, config } = await serve(one);
+    const { engine, config } = await serve();
     const harness = harnessOf();
     harness.start(config);
     await harness.deliver(KEYS.map((vbid) => book(vbid)));
@@ -91,11 +59,10 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('parks a document that the engine rejects, without its value, and stores the others', async () => {
-    const { engine, config } = await serve(one);
+    const { engine, config } = await serve();
     const harness = harnessOf();
     harness.start(config);
-    const wrong = one.name === 'meilisearch' ? { _geo: 'Wkv8642' } : { price: 'Wkv8642' };
-    await harness.deliver([...books(0, 20), book('WRONG', wrong), ...books(20, 40)]);
+    await harness.deliver([...books(0, 20), book('WRONG', { price: 'Wkv8642' }), ...books(20, 40)]);
     expect(engine.products().size).toBe(40);
     const parked = harness.store.sinks.parked(harness.sink().id);
     expect(parked.map(({ vbid, state }) => [vbid, state])).toEqual([['WRONG', 'refused']]);
@@ -103,7 +70,7 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('sends smaller parts of what is too large, and parks a single one', async () => {
-    const { engine, served, config } = await serve(one);
+    const { engine, served, config } = await serve();
     served.interfere(({ body }) => (body.length > 5_000 ? { status: 413, body: 'too large' } : null));
     const harness = harnessOf();
     harness.start(config);
@@ -113,9 +80,9 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it.each([429, 500, 503])('sends again what was answered with %i', async (status) => {
-    const { engine, served, config } = await serve(one);
+    const { engine, served, config } = await serve();
     let times = 0;
-    served.interfere(({ path }) => (one.writes(path.join('/')) && ++times <= 2 ? { status, body: {} } : null));
+    served.interfere(({ path }) => (isWrite(path) && ++times <= 2 ? { status, body: {} } : null));
     const harness = harnessOf();
     harness.start(config);
     await harness.deliver(books(0, 10));
@@ -125,11 +92,11 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('quotes nothing of an answer that is not JSON', async () => {
-    const { served, config } = await serve(one);
+    const { served, config } = await serve();
     const sink = await config.make();
     const signal = AbortSignal.timeout(10_000);
     await sink.open(START, 0, signal);
-    served.interfere(({ path }) => (one.writes(path.join('/')) ? { status: 200, body: '<html>Wkv8642' } : null));
+    served.interfere(({ path }) => (isWrite(path) ? { status: 200, body: '<html>Wkv8642' } : null));
     const event = { id: '1', seq: 1, at: 1, op: 'created', vbid: 'P', body: '{"vbid":"P"}', text: '' } as const;
     const error: unknown = await sink.deliver([event], { ...START, cursor: 1 }, signal).catch((thrown) => thrown);
     expect(error).toMatchObject({ failure: 'unavailable' });
@@ -137,7 +104,7 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('names a wrong secret as a matter of settings, and does not show it', async () => {
-    const { served } = await serve(one);
+    const { served } = await serve();
     const secret = 'shop:Qzx4711Wkv';
     const { failure, text } = await failureOf(served.url, secret);
     expect(failure).toBe('misconfigured');
@@ -146,7 +113,7 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('refuses an address with a password in it, and does not show it', async () => {
-    const { served } = await serve(one);
+    const { served } = await serve();
     const config = configOf(served.url.replace('http://', 'http://shop:Qzx4711Wkv@'), undefined);
     const error = await config.make().catch((thrown: unknown) => thrown);
     expect(String(error)).toMatch(/without user and password/);
@@ -154,12 +121,14 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('does not take an index whose documents it did not store', async () => {
-    const { engine, served, config } = await serve(one);
+    const { served, config } = await serve();
     const harness = harnessOf();
     harness.start(config);
     await harness.deliver(books(0, 3));
     await harness.stop();
-    served.interfere(({ path }) => (path.join('/').includes('position') ? notFound(engine) : null));
+    served.interfere(({ path }) =>
+      path.join('/').includes('position') ? { status: 404, body: { found: false } } : null,
+    );
     expect(await failureOf(served.url, served.secret)).toMatchObject({
       failure: 'misconfigured',
       text: expect.stringMatching(/has documents, but no position/) as string,
@@ -167,12 +136,12 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('fills an index that was deleted and created', async () => {
-    const { engine, renew, config } = await serve(one);
+    const { engine, config } = await serve();
     const harness = harnessOf();
     harness.start(config);
     await harness.deliver(books(0, 30));
     await harness.stop();
-    renew();
+    engine.renew('products');
     harness.start(config);
     await until('every product is there again', () => engine.products().size === 30);
     await harness.deliver(books(30, 35));
@@ -180,7 +149,7 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 
   it('stops for another mirror, and is taken over by a replay that removes what that one had', async () => {
-    const { engine, config } = await serve(one);
+    const { engine, config } = await serve();
     const former = harnessOf();
     former.start(config);
     await former.deliver(books(0, 1_200));
@@ -200,8 +169,15 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
     expect(engine.products()).toEqual(harness.living());
   });
 
+  it('names an index that is missing', async () => {
+    const { served } = await serve();
+    const { failure, text } = await failureOf(served.url.replace('=products', '=produts'), served.secret);
+    expect(failure).toBe('misconfigured');
+    expect(text).toContain('produts');
+  });
+
   it('tells doctor what it found, and whose it is', async () => {
-    const { served, config } = await serve(one);
+    const { served, config } = await serve();
     const harness = harnessOf();
     harness.start(config);
     await harness.deliver(books(0, 3));
@@ -215,25 +191,8 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
   });
 });
 
-/** What each engine answers for a document that is not there. */
-function notFound({ module }: Engine): ReturnType<Interfere> {
-  if (module.startsWith('opensearch')) return { status: 404, body: { found: false } };
-  return { status: 404, body: { code: 'document_not_found', message: 'Not Found' } };
-}
-
-it.each(['opensearch', 'typesense'])('the example for %s names an index that is missing', async (name) => {
-  const one = CASES.find((other) => other.name === name);
-  if (one === undefined) throw new Error('no such engine');
-  const { served } = await serve(one);
-  const { failure, text } = await failureOf(served.url.replace('=products', '=produts'), served.secret);
-  expect(failure).toBe('misconfigured');
-  expect(text).toContain('produts');
-});
-
 it('the example for opensearch fails if another relay has moved the position, and leaves newer documents', async () => {
-  const engine = createOpenSearch();
-  const served = await serveEngine(engine);
-  onTestFinished(() => served.remove());
+  const { engine, served } = await serve();
   const [frozen, next] = await Promise.all([0, 1].map(() => configOf(served.url, served.secret).make()));
   if (frozen === undefined || next === undefined) throw new Error('no sinks');
   const signal = AbortSignal.timeout(10_000);

@@ -28,7 +28,7 @@ const failed = (status: number, code: string): Answer => ({
   body: { code, type: 'invalid_request', message: code },
 });
 
-export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { readonly drop: (uid: string) => void } {
+export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine {
   const indices = new Map<string, Index>();
   const tasks: Task[] = [];
   let made = 0;
@@ -72,7 +72,6 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { r
     const ids = added.map((document) => document[index.primaryKey]);
     if (ids.includes(undefined)) return 'missing_document_id';
     if (!ids.every((id) => typeof id === 'string' && ID.test(id))) return 'invalid_document_id';
-    if (added.some((document) => '_geo' in document)) return 'invalid_document_geo_field';
     for (const document of added) index.documents.set(String(document[index.primaryKey]), document);
     return null;
   }
@@ -151,7 +150,6 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { r
     module: 'meilisearch-sink.mjs',
     options: 'url=http://127.0.0.1:PORT&index=products',
     secret,
-    drop: (uid) => void indices.delete(uid),
     tamper: () => {
       const documents = indices.get('products')?.documents;
       documents?.set('P1', { ...documents.get('P1'), title: 'x' }).delete('P2');

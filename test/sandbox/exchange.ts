@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { request } from 'undici';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { readXml, type XmlElement } from '../../src/xml/read.ts';
@@ -79,9 +78,4 @@ export function outcomes(answer: Exchange): string[] {
   return rootOf(answer).children.map(
     ({ name, attributes }) => attributes.get(name === 'error' ? 'code' : 'reference') ?? '',
   );
-}
-
-/** Reads a file that was written by hand from the interface. */
-export function golden(name: string): string {
-  return readFileSync(new URL(`../golden/${name}.xml`, import.meta.url), 'utf8');
 }

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
-import { get, itWith, sandboxFor } from './client.ts';
+import { itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange } from './exchange.ts';
 
 const it = itWith({ items: 10 });
@@ -10,9 +10,9 @@ const vbid = (index: number) => createNumbering(1).vbid(index);
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-async function send(sandbox: Sandbox, operation: `${Method} /${string}`, body?: unknown, key = 'SANDBOXKEY') {
+async function send(sandbox: Sandbox, operation: `${Method} /${string}`, body?: unknown) {
   const text = body === undefined ? null : JSON.stringify(body);
-  const answer = await exchange(sandbox, operation, text, callerHeaders(null, key));
+  const answer = await exchange(sandbox, operation, text, callerHeaders(null));
   expect(answer.contentType).toBe('application/json');
   return { status: answer.status, json: JSON.parse(answer.text) as Record<string, unknown> };
 }
@@ -30,26 +30,10 @@ const SHELF = {
   online_license: { type: 'perpetual' },
 };
 
-const OTHER = { ...SHELF, sku: 'SHELF-2' };
-
-// @rule 4.5-4, 4.5-6
-it('the sandbox creates and reads a package with all fields', async ({ sandbox }) => {
-  const created = await send(sandbox, 'POST /v4/packages', SHELF);
-  expect(created).toMatchObject({ status: 200, json: SHELF });
-  expect(created.json.created_on).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-  expect(created.json.updated_on).toBe(created.json.created_on);
-  expect(await send(sandbox, 'GET /v4/packages/SHELF-1')).toEqual(created);
-});
-
-it('the sandbox generates a SKU, and returns null for omitted fields', async ({ sandbox }) => {
-  const skus = new Set<unknown>();
-  for (const name of ['a', 'b', 'c']) {
-    const { json } = await send(sandbox, 'POST /v4/packages', { name });
-    expect(json).toMatchObject({ name, description: null, list_price: null, online_license: null, tags: [] });
-    skus.add(json.sku);
-    expect((await send(sandbox, `GET /v4/packages/${String(json.sku)}`)).json).toEqual(json);
-  }
-  expect(skus.size).toBe(3);
+it('the sandbox generates a different SKU for each package', async ({ sandbox }) => {
+  const skus = [];
+  for (const name of ['a', 'b']) skus.push((await send(sandbox, 'POST /v4/packages', { name })).json.sku);
+  expect(new Set(skus).size).toBe(2);
 });
 
 it('the sandbox accepts numbers in quotes, and a license in each form that services document', async ({ sandbox }) => {
@@ -71,40 +55,6 @@ it('the sandbox accepts numbers in quotes, and a license in each form that servi
     const other = { ...SHELF, sku: undefined, online_license: license };
     expect(await send(sandbox, 'POST /v4/packages', other)).toMatchObject({ json: { online_license: license } });
   }
-});
-
-// @rule 4.5-5
-it('the sandbox appends products once each in an update, and replaces other fields', async ({ sandbox }) => {
-  await send(sandbox, 'POST /v4/packages', SHELF);
-  const change = { name: 'Second year', products: [vbid(2), vbid(0), vbid(2)], tags: [], online_license: null };
-  const updated = await send(sandbox, 'PUT /v4/packages/SHELF-1', change);
-  const products = [vbid(0), vbid(1), vbid(2)];
-  expect(updated).toMatchObject({ status: 200, json: { ...SHELF, ...change, products } });
-  expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toEqual(updated.json);
-  expect(await send(sandbox, 'PUT /v4/packages/SHELF-1', { sku: 'OTHER' })).toMatchObject({
-    status: 422,
-    json: { errors: ['sku: cannot be changed'] },
-  });
-});
-
-// @rule 4.5-7, 4.5-11
-it('4.5: the sandbox deletes a package, but not the assets in it', async ({ sandbox }) => {
-  await send(sandbox, 'POST /v4/packages', SHELF);
-  expect((await send(sandbox, 'DELETE /v4/packages/SHELF-1/assets')).status).toBe(200);
-  expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).status).toBe(404);
-  expect((await send(sandbox, 'DELETE /v4/packages/SHELF-1/assets')).status).toBe(404);
-  for (const index of [0, 1]) expect((await get(sandbox, `/v4/products/${vbid(index)}`)).status).toBe(200);
-  // Its SKU is free again.
-  expect((await send(sandbox, 'POST /v4/packages', SHELF)).status).toBe(200);
-});
-
-it('the sandbox takes the books that a DELETE lists out of the package, and keeps the package', async ({ sandbox }) => {
-  await send(sandbox, 'POST /v4/packages', SHELF);
-  const remove = (products: unknown) => send(sandbox, 'DELETE /v4/packages/SHELF-1/assets', { products });
-  expect(await remove([vbid(1), vbid(5)])).toEqual({ status: 200, json: { removed_count: 1 } });
-  expect(await remove([vbid(1)])).toEqual({ status: 200, json: { removed_count: 0 } });
-  expect(await remove('all')).toMatchObject({ status: 422 });
-  expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toMatchObject({ products: [vbid(0)] });
 });
 
 it('the sandbox answers only at the path of the options', async () => {
@@ -130,43 +80,6 @@ it('the sandbox accepts a package of tens of thousands of products', async ({ sa
   const products = new Array(40_000).fill(vbid(0));
   const { status, json } = await send(sandbox, 'POST /v4/packages', { name: 'a', products });
   expect([status, json.products]).toEqual([200, [vbid(0)]]);
-});
-
-it('the sandbox rejects packages of another key, and unknown ones', async ({ sandbox }) => {
-  await send(sandbox, 'POST /v4/packages', SHELF);
-  const operations = [
-    'GET /v4/packages/SHELF-1',
-    'PUT /v4/packages/SHELF-1',
-    'DELETE /v4/packages/SHELF-1/assets',
-  ] as const;
-  for (const operation of operations) {
-    const body = operation.startsWith('PUT') ? { name: 'mine' } : undefined;
-    expect((await send(sandbox, operation, body, 'OTHERKEY')).status).toBe(403);
-    const unknown = operation.replace('SHELF-1', 'SHELF-2') as typeof operation;
-    expect(await send(sandbox, unknown, body)).toMatchObject({
-      status: 404,
-      json: { errors: ['Package SHELF-2 not found'] },
-    });
-  }
-  expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toMatchObject(SHELF);
-});
-
-// @rule 1-3, 4.5-10
-it.for([
-  [{}, ['name']],
-  [[], ['body']],
-  [SHELF, ['sku']],
-  [{ ...SHELF, sku: vbid(3) }, ['sku']],
-  [{ ...OTHER, products: [vbid(0), vbid(10), '9780000000019'] }, ['products/1', 'products/2']],
-  [{ ...OTHER, list_price: 'a lot', tags: 'science' }, ['list_price', 'tags']],
-  [{ ...OTHER, download_license: { expiration_date: 'soon' } }, ['download_license/expiration_date']],
-  [{ ...OTHER, download_license: { type: 'forever' } }, ['download_license/type']],
-] as const)('the sandbox names each invalid field of %j with 422', async ([body, fields], { sandbox }) => {
-  await send(sandbox, 'POST /v4/packages', SHELF);
-  const { status, json } = await send(sandbox, 'POST /v4/packages', body);
-  const named = (json.errors as string[]).map((error) => error.split(':')[0]);
-  expect([status, named]).toEqual([422, fields]);
-  expect((await send(sandbox, 'GET /v4/packages/SHELF-2')).status).toBe(404);
 });
 
 it.for([
