@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { checkAsset } from '../../src/client/assets/asset-request.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { assetOf } from '../../src/client/assets/asset-response.ts';
 

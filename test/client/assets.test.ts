@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { failure } from './connection.ts';
 import { talk } from './support.ts';

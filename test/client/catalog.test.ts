@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { failure, KEY, serve, TOKEN } from './connection.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { CatchwordError, type ClientOptions, createClient } from '../../src/client/client.ts';
 import { failure, KEY, TOKEN } from './connection.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { getEventListeners } from 'node:events';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { createCatalog } from '../../src/client/products/products.ts';

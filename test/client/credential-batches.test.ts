@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { verifyCredentials, verifyInBatches } from '../../src/client/credentials/credentials.ts';
 import { readXml } from '../../src/xml/read.ts';

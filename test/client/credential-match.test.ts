@@ -1,3 +1,4 @@
+// @module-tag service
 import { env } from 'node:process';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
 import type { CredentialResult, CredentialSubmission } from '../../src/client/credentials/submission.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { hiding } from '../../src/base/redact.ts';
 import {

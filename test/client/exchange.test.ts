@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { prepare, type Request } from '../../src/client/http/exchange.ts';
 

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { expirationMs, isOwned, type LicenseQuery, readLicenses } from '../../src/client/licenses/licenses.ts';
 import { connectTo, failure, golden, NEVER, type Reply, serve } from './connection.ts';

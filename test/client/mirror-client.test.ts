@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createPacer, type Pacer } from '../../src/pace/pacer.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createPauses } from '../../src/base/clock.ts';

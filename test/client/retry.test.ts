@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { askedPause, parseRetryAfter, retryDelayMs } from '../../src/base/backoff.ts';
 import type { Operation } from '../../src/client/http/caller.ts';

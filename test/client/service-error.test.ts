@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import type { Client } from '../../src/client/client.ts';
 import { failure } from './connection.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import {
   chmodSync,
   lstatSync,

@@ -1,3 +1,4 @@
+// @module-tag service
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';

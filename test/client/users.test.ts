@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { createUsers, type NewUser } from '../../src/client/users/users.ts';
 import { connectTo, failure, golden, KEY, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';

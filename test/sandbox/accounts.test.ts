@@ -1,3 +1,4 @@
+// @module-tag service
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect } from 'vitest';
 import { isIsbn } from '../../src/base/isbn.ts';
 import { NEW, put, send } from './asset-requests.ts';

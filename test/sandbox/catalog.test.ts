@@ -1,3 +1,4 @@
+// @module-tag service
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';

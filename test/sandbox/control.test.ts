@@ -1,3 +1,4 @@
+// @module-tag service
 import { join } from 'node:path';
 import { request } from 'undici';
 import { expect } from 'vitest';

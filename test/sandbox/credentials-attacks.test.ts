@@ -1,3 +1,4 @@
+// @module-tag service
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { expect } from 'vitest';

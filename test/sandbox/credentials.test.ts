@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect } from 'vitest';
 import { itWith, sandboxFor } from './client.ts';
 import {

@@ -1,3 +1,4 @@
+// @module-tag service
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { expect, it } from 'vitest';

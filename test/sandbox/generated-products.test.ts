@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';

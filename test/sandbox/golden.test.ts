@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { credentialsRequest, credentialsResponse } from '../../src/sandbox/operations/credentials.ts';
 import { licensesResponse } from '../../src/sandbox/operations/licenses.ts';

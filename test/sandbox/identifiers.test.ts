@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect } from 'vitest';
 import { NEW, put } from './asset-requests.ts';
 import { firstItem, getJson, type Item, itWith } from './client.ts';

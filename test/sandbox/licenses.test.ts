@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';

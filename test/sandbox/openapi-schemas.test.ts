@@ -1,3 +1,4 @@
+// @module-tag service
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { expect } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { request } from 'undici';
 import { expect, it } from 'vitest';
 import { NEW, put } from './asset-requests.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { isbn10, isbn13 } from '../../src/base/isbn.ts';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';

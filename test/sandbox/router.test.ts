@@ -1,3 +1,4 @@
+// @module-tag service
 import { request } from 'undici';
 import { expect, it } from 'vitest';
 import type { TokenState } from '../../src/sandbox/accounts/accounts.ts';

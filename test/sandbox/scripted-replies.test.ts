@@ -1,3 +1,4 @@
+// @module-tag service
 import { request } from 'undici';
 import { expect } from 'vitest';
 import { CREDENTIALS, itWith, sandboxFor } from './client.ts';

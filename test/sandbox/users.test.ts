@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';

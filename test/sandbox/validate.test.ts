@@ -1,3 +1,4 @@
+// @module-tag service
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { validate } from '../../src/sandbox/http/validate.ts';

@@ -1,3 +1,4 @@
+// @module-tag service
 import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { failure } from '../client/connection.ts';

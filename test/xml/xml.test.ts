@@ -1,3 +1,4 @@
+// @module-tag service
 import { parseXml } from '@rgrove/parse-xml';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
