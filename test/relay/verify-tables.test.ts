@@ -262,7 +262,7 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     const sink = await configAt(target.url).make();
     onTestFinished(() => sink.close());
     const { generation, cursor } = harness.sink();
-    const believed = { incarnation: harness.store.incarnation, generation, cursor, at: 0, late: 0 };
+    const believed = { incarnation: `${harness.store.incarnation}/contract`, generation, cursor, at: 0, late: 0 };
     const mark = (await sink.open(believed, cursor, NEVER)) ?? believed;
     const verifier = sink.verify?.(true) as Required<Verifier>;
     expect((await verifier.sums(true, mark, NEVER)).size).toBe(3);
