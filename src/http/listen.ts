@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
 import { isLoopback } from '../base/loopback.ts';
 
-/** Characters of a token that nobody guesses. The right one passes however many wrong ones came before it. */
+/** Fewest characters of a token that cannot be guessed. The right one passes however many wrong ones came before it. */
 const SHORTEST_TOKEN = 16;
 
 /** @throws CatchwordError CONFIG_INVALID if other machines could read the mirror without a token, or guess it */

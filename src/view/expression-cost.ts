@@ -111,7 +111,7 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
     if (one === undefined) continue;
     if (waiting.has(addr)) registers = merged(registers, waiting.get(addr));
     follow(one);
-    // Whatever `p2` means there: a jump that is none merges too much, not too little.
+    // Whatever `p2` means there: an instruction that does not jump merges too much, not too little.
     if (one.p2 > addr && addr < begin) waiting.set(one.p2, merged(waiting.get(one.p2), registers));
     if (one.opcode === 'Goto' && addr < begin) registers = new Map();
   }

@@ -46,7 +46,7 @@ function rowOf({ vbid, seq, generation, op, at, id, body }: StoredRow): Row {
   return [vbid, BigInt(seq), BigInt(generation), op, BigInt(at), id, ...values, body];
 }
 
-/** For safety: whoever may write the bucket could let a small file become gigabytes. A file of ours has less than a quarter. */
+/** For safety: another writer of the bucket could let a small file become gigabytes. A file of ours has less than a quarter. */
 const UNPACKED = { maxOutputLength: 256 * 2 ** 20 };
 
 const parquet: RowFormat = {
