@@ -332,8 +332,8 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     const stop = new AbortController();
     const changing = (async () => {
       for (let round = 1; !stop.signal.aborted; round++) {
-        harness.change(shelf(500, `round ${round}`).slice((round * 37) % 450, ((round * 37) % 450) + 50));
-        harness.change([{ vbid: book(round % 500).vbid, body: null }]);
+        harness.change(shelf(500, `round ${round}`).slice((round * 37) % 450, ((round * 37) % 450) + 50), round);
+        harness.change([{ vbid: book(round % 500).vbid, body: null }], round);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();
