@@ -31,7 +31,7 @@ const SHORT =
 
 /** Functions that compare each character with a literal. So many characters of it cost as much as a reading (measured). */
 const SEARCHES = /^(glob|instr|like|[lr]?trim)$/;
-const SEARCHED_AT_ONCE = 20;
+const SEARCHED_AT_ONCE = 5;
 
 type Registers = ReadonlyMap<number, Size>;
 
