@@ -71,7 +71,10 @@ export const ERROR_CODES = {
   EVENT_INVALID: final(1, 'The text or value is not an event of catchword.'),
   QUEUE_UNAVAILABLE: passing(1, 'Redis, which REDIS_URL names, does not answer.'),
   QUEUE_MISCONFIGURED: final(2, 'Redis answers, but cannot serve as the queue.'),
-  SINK_CONFLICT: final(1, 'The sink holds changes of another mirror, or of a later state of this one.'),
+  SINK_CONFLICT: final(
+    1,
+    'The store has the changes of another sink, of another mirror, or of a later state of this one.',
+  ),
   SINK_UNVERIFIED: passing(1, 'The store of a sink could not be compared with its source.'),
   NOTIFY_FAILED: passing(1, 'A channel did not take a message.'),
 };

@@ -7,7 +7,9 @@ export type Measure =
   /** One transaction has applied pages. */
   | { readonly of: 'apply'; readonly ms: number }
   /** Number of pages that were asked for and have not arrived. */
-  | { readonly of: 'queue'; readonly pages: number };
+  | { readonly of: 'queue'; readonly pages: number }
+  /** The HTTP server has closed a connection that had no request. */
+  | { readonly of: 'connection'; readonly why: string };
 
 const MEASURES = channel('catchword:measures');
 

@@ -123,7 +123,7 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
       const problem = q === undefined ? 'q is missing' : 'q: it does not go together with where, fields and after';
       throw usageError(problem, 'Use /api/products?q=words, or where, fields and after.');
     }
-    await sendPieces(reply, productPieces(store, view, after ?? '', limit), parts);
+    await sendPieces(reply, productPieces(store, parts.clock, view, after ?? '', limit), parts);
     return reply;
   });
 

@@ -1,15 +1,14 @@
 import Fastify, { type FastifyInstance } from 'fastify';
+import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import { answerBrokenRequest, answerOddRequests } from './broken-request.ts';
+import { limitConnections } from './connection-limits.ts';
 import { answerError, sendError } from './http-error.ts';
 import { prefixOf } from './path-prefix.ts';
 import { acceptZodSchemas } from './route-schema.ts';
 
-/** Connections beyond these are closed at once. For safety: each takes a descriptor, and the mirror needs some, too. */
-const MAX_CONNECTIONS = 1_000;
-
 /** @param hint what a client that asks for an unknown path should do */
-export function createApp(log: Logger, hint: string): FastifyInstance {
+export function createApp(log: Logger, hint: string, clock: Clock = systemClock): FastifyInstance {
   const app = Fastify({
     // A silent connection is closed: a client that does not take its response would keep it in memory.
     connectionTimeout: 60_000,
@@ -27,8 +26,8 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
   });
   answerOddRequests(app.server);
   // If this limit were larger than `requestTimeout`, Node.js would exchange the two: bodies could be slower.
-  app.server.maxConnections = MAX_CONNECTIONS;
   app.server.headersTimeout = app.server.requestTimeout;
+  limitConnections(app.server, clock, log);
   acceptZodSchemas(app);
   app.setErrorHandler((error: Error, _request, reply) => answerError(log, error, reply));
   app.setNotFoundHandler((_request, reply) =>

@@ -8,6 +8,7 @@ import { eventSource } from '../store/rows/source-state.ts';
 import type { Store } from '../store/store.ts';
 import { createViewReader } from '../view/read-view.ts';
 import type { View } from '../view/view.ts';
+import { SLOW_STEP_MS } from './product-list.ts';
 
 /*
  * Many readers follow the log at the same place, its end. One poll wakes all of them, and the first one that reads a
@@ -156,8 +157,11 @@ export function createChangeFeed(store: Store, fallback: string, clock: Clock, p
       sum.count >= limit || sum.characters >= PAGE_CHARACTERS || (view !== null && sum.read >= PAGE_JUDGED);
     let next = requireKnownSeq('after', after, last);
     let head = '{"events":[';
-    while (next < last && !isFull()) {
+    let isSlow = false;
+    while (next < last && !isFull() && !isSlow) {
+      const beganAt = clock.now();
       const { events: found, to, read, failed } = eventsAfter(next, view, limit - sum.count, filter);
+      isSlow = view !== null && clock.now() - beganAt > SLOW_STEP_MS;
       const events = found.filter(({ seq }) => seq <= last);
       next = Math.min(to, last);
       // The texts are inserted unparsed, so that no number is rounded.

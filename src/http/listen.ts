@@ -3,9 +3,16 @@ import type { FastifyInstance } from 'fastify';
 import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
 import { isLoopback } from '../base/loopback.ts';
 
-/** @throws CatchwordError CONFIG_INVALID if other machines could read the mirror without a token */
+/** Fewest characters of a token that cannot be guessed. The right one passes however many wrong ones came before it. */
+const SHORTEST_TOKEN = 16;
+
+/** @throws CatchwordError CONFIG_INVALID if other machines could read the mirror without a token, or guess it */
 export function checkExposure(host: string, token: string | undefined): void {
-  if (token !== undefined || isLoopback(host)) return;
+  if (isLoopback(host) || (token?.length ?? 0) >= SHORTEST_TOKEN) return;
+  if (token !== undefined) {
+    const message = `CATCHWORD_HTTP_TOKEN: other machines can reach ${host}, and it has fewer than ${SHORTEST_TOKEN} characters`;
+    throw new CatchwordError('CONFIG_INVALID', message, { hint: 'Use a random one: openssl rand -hex 32.' });
+  }
   throw new CatchwordError(
     'CONFIG_INVALID',
     `CATCHWORD_HTTP_HOST: other machines can reach ${host}, and CATCHWORD_HTTP_TOKEN is not set`,

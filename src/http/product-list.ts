@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import { idAt } from '../store/history/log-position.ts';
 import type { Store } from '../store/store.ts';
 import { createViewReader } from '../view/read-view.ts';
@@ -6,6 +7,8 @@ import type { View } from '../view/view.ts';
 /** A page ends after so many products that a view judged, and after so many characters. For safety. */
 const PAGE_JUDGED = 5_000;
 const PAGE_CHARACTERS = 8_000_000;
+/** A page ends after a step that took longer, milliseconds: other requests have waited. */
+export const SLOW_STEP_MS = 250;
 /** Products that are read at once: at most so many, and about so many characters. For safety: other requests wait. */
 const MOST = 200;
 const PORTION_CHARACTERS = 500_000;
@@ -14,7 +17,13 @@ const PORTION_CHARACTERS = 500_000;
  * JSON with the products after a key that a view yields, in pieces that are read one by one.
  * @throws a piece: CatchwordError MIRROR_REPLACED
  */
-export function* productPieces(store: Store, view: View, after: string, limit: number): Generator<string, void> {
+export function* productPieces(
+  store: Store,
+  clock: Clock,
+  view: View,
+  after: string,
+  limit: number,
+): Generator<string, void> {
   const { products: productsOf } = createViewReader(store);
   const sum = { count: 0, characters: 0, read: 0, failed: 0 };
   // Noted first: what changes while the page is read comes after it.
@@ -22,13 +31,16 @@ export function* productPieces(store: Store, view: View, after: string, limit: n
   let head = '{"products":[';
   let next: string | null = after;
   let atOnce = 20;
-  while (next !== null && sum.count < limit && sum.read < PAGE_JUDGED && sum.characters < PAGE_CHARACTERS) {
+  let isSlow = false;
+  while (next !== null && !isSlow && sum.count < limit && sum.read < PAGE_JUDGED && sum.characters < PAGE_CHARACTERS) {
+    const beganAt = clock.now();
     const [from, before]: [string, number] = [next, view.failures().count];
     const { products, read, ...found } = store.read(() => {
       store.check();
       return productsOf(from, atOnce, limit - sum.count, view);
     });
     next = found.next;
+    isSlow = clock.now() - beganAt > SLOW_STEP_MS;
     // The texts are inserted unparsed, so that no number is rounded. An empty piece lets others have their turn.
     const text = products.map(({ body }) => body).join(',');
     sum.count += products.length;

@@ -64,6 +64,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     const app = createApp(
       log,
       'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream; /openapi.json describes them.',
+      clock,
     );
     addAuth(app, { token, clock, log, login: true, origins: options.httpOrigins });
     let stopped: Promise<void> | undefined;

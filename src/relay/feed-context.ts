@@ -13,6 +13,7 @@ import { createBatchReader } from './read-batch.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 import { createPreparedViews } from './store-contents.ts';
+import { feederName } from './stored-mark.ts';
 import { answerWithin } from './with-timeout.ts';
 
 export interface FeedOptions {
@@ -83,7 +84,7 @@ export function createFeedContext(options: FeedOptions) {
 
   function markAt({ generation }: SinkRow, cursor: number, late = 0): Mark {
     const at = store.changes.timeOf(cursor) ?? 0;
-    return { incarnation: store.incarnation, generation, cursor, at, late };
+    return { incarnation: feederName(store.incarnation, config.name), generation, cursor, at, late };
   }
 
   /** Returns the message and hint of an error, without secrets. */

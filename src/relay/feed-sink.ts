@@ -68,6 +68,7 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
   if (now.generation !== session.generation) return true;
   const current = acks.current(now);
   if (now.approvedRun < store.runs.lastUnusual() && holdForRun(context, current)) return true;
+  if (await session.holdIfTooMuchLeaves(current)) return true;
   if (await deliverReady(context, session, current)) return true;
   if (await checkWhenWanted(context, session, current)) return true;
   if (await deliverNext(context, session, current)) return true;

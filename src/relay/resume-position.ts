@@ -3,7 +3,9 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Mark, Opened } from './sink.ts';
+import { APART } from './sink-config.ts';
 import { viewAt } from './store-contents.ts';
+import { feederOf } from './stored-mark.ts';
 
 /**
  * Decides where delivery continues, from the mirror's row of a sink and the mark that the sink returned, and writes it to
@@ -13,10 +15,12 @@ import { viewAt } from './store-contents.ts';
  * Call inside a write transaction.
  *
  * @param mark null if the sink does not store one
- * @throws CatchwordError SINK_CONFLICT if the sink was fed from another history, whose numbers mean other changes
+ * @throws CatchwordError SINK_CONFLICT if another sink feeds the store, or another history did, whose numbers mean other
+ *   changes
  */
 export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
   const { generation, cursor } = sink;
+  if (mark !== null) requireNoOtherSink(store, sink, mark);
   if (mark === null) {
     const view = viewAt(store.sinks.views(sink.id), generation);
     const isBegun = view?.generation === generation && view.fromGeneration !== null && cursor === sink.beganCursor;
@@ -64,26 +68,35 @@ function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
   return isWholeFill || (isFilled && viewAt(views, mark.generation)?.generation === view?.generation);
 }
 
-/** What keeps two mirrors apart in one store, by the kind of the sink. */
-const APART: Readonly<Record<string, string>> = {
-  postgres: 'another table (table=NAME)',
-  mysql: 'another table (table=NAME)',
-  redis: 'another stream (stream=NAME) or prefix (keys=PREFIX)',
-  nats: 'another subject (subject=NAME) or bucket (kv=NAME)',
-  s3: 'another prefix (s3://BUCKET/PREFIX)',
-};
+type Fed = Pick<SinkRow, 'name' | 'kind' | 'address'>;
+
+/**
+ * A sink whose setting is gone has left its store to the next one, such as itself under another name.
+ * @param isNamed whether the settings name a sink
+ * @throws CatchwordError SINK_CONFLICT if another sink of this mirror feeds the store
+ */
+function requireNoOtherSink(
+  mirror: Reader,
+  { name, kind, address }: Fed,
+  mark: Mark,
+  isNamed = (sink: string): boolean => mirror.sinks.get(sink)?.configured === true,
+): void {
+  const { mirror: fedBy, sink } = feederOf(mark);
+  if (fedBy !== mirror.incarnation || sink === undefined || sink === name || !isNamed(sink)) return;
+  const hint = `Let ${name} have ${APART[kind] ?? 'another address'}, or remove the setting of ${sink}. Do not replay ${name}: that would remove what ${sink} has delivered.`;
+  throw new CatchwordError('SINK_CONFLICT', `${address}: the sink ${sink} writes here`, { hint });
+}
 
 /**
  * @param mirror null if there is none yet
- * @throws CatchwordError SINK_CONFLICT if the store of a sink was fed from another history, and may not be taken over
+ * @param names the sinks of the settings; without it, the ones that the mirror notes as configured
+ * @throws CatchwordError SINK_CONFLICT if another sink feeds the store, or another history did and may not be replaced
  */
-export function requireOwnMark(
-  mirror: Reader | null,
-  { name, kind, address }: Pick<SinkRow, 'name' | 'kind' | 'address'>,
-  mark: Mark,
-): void {
+export function requireOwnMark(mirror: Reader | null, sink: Fed, mark: Mark, names?: readonly string[]): void {
+  const { name, kind, address } = sink;
+  if (mirror !== null) requireNoOtherSink(mirror, sink, mark, names && ((one) => names.includes(one)));
   if (mirror !== null && (isOfThisHistory(mirror, mark) || mirror.sinks.get(name)?.takeOver === true)) return;
-  const isOther = mark.incarnation !== mirror?.incarnation;
+  const isOther = feederOf(mark).mirror !== mirror?.incarnation;
   const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
   const other = APART[kind] ?? 'another address';
   throw new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}${isOther ? `: use ${other}` : ''}`, {
@@ -93,7 +106,7 @@ export function requireOwnMark(
 
 /** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */
 export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): boolean {
-  if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;
+  if (feederOf(mark).mirror !== incarnation || mark.cursor > changes.lastSeq()) return false;
   const recordedAt = mark.at === 0 ? null : changes.timeOf(mark.cursor);
   return recordedAt === null || recordedAt === mark.at;
 }

@@ -1,5 +1,6 @@
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewText } from '../view/view.ts';
+import { holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
 import { viewAt, WHOLE } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
@@ -8,46 +9,29 @@ function isSame(a: ViewText, b: ViewText): boolean {
   return a.where === b.where && a.fields === b.fields;
 }
 
-/** Writes unless delivery has restarted, or moved, meanwhile. */
-function writeIf(
-  context: FeedContext,
-  { generation, cursor }: SinkRow,
-  work: Parameters<FeedContext['leased']['write']>[0],
-): void {
-  context.leased.write((writer) => {
-    const now = context.row();
-    if (now.generation === generation && now.cursor === cursor) work(writer);
-  });
-}
-
 /**
  * Holds the sink if the wanted view would remove too much of what its store has.
  * @returns whether it is held
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
-  const { store, config, log, prepare, removalLimit, stopping } = context;
+  const { store, prepare, stopping } = context;
   const asOf = Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, row, prepare, prepare(wanted), asOf, stopping);
-  const { has, removed } = forecast;
-  const limit = removalLimit(has);
-  if (removed <= limit) return false;
-  writeIf(context, row, ({ sinks }) => sinks.hold(row.id, { why: 'view', ...wanted, forecast, isApproved: false }));
-  const reason = `its view was changed, and would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
-  log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
+  const found = tooMany(context, forecast.removed, forecast.has);
+  if (found === null) return false;
+  const reason = `its view was changed, and ${leavingText(found)}`;
+  holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, reason);
   return true;
 }
 
 /** Holds the sink if the changes of an unusual run come next. @returns whether it is held */
 export function holdForRun(context: FeedContext, row: SinkRow): boolean {
-  const { store, config, log, acks } = context;
-  const unusual = store.runs.unusual(row.approvedRun);
+  const unusual = context.store.runs.unusual(row.approvedRun);
   const isFilling = row.cursor < row.backfillTo && unusual !== undefined && row.backfillTo >= unusual.from;
   if (unusual === undefined || (!isFilling && row.cursor < unusual.from - 1)) return false;
   const { run, field, products, living } = unusual;
   const reason = `run ${run}, which comes next, emptied ${field} of ${products} of ${living} products`;
-  acks.flush();
-  writeIf(context, row, ({ sinks }) => sinks.hold(row.id, { why: 'run', run, reason }));
-  log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
+  holdSink(context, row, { why: 'run', run, reason }, reason);
   return true;
 }
 

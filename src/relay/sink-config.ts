@@ -5,6 +5,7 @@ import { CatchwordError, messageOf } from '../base/errors.ts';
 import { hostUrls, isBehindSentinels } from '../base/host-urls.ts';
 import { explainMissing } from '../base/missing-package.ts';
 import { decoded } from '../base/percent-decode.ts';
+import { printable } from '../base/printable.ts';
 import { type Hide, hiding } from '../base/redact.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
@@ -57,6 +58,15 @@ interface SinkKind extends Kind<SinkFactory> {
   /** The option with which its store drops events. It then does not name every product, so it cannot be compared. */
   readonly drops?: string;
 }
+
+/** What keeps two mirrors, or two sinks, apart, by the kind of the store. */
+export const APART: Readonly<Record<string, string>> = {
+  postgres: 'another table (table=NAME)',
+  mysql: 'another table (table=NAME)',
+  redis: 'another stream (stream=NAME) or prefix (keys=PREFIX)',
+  nats: 'another subject (subject=NAME) or bucket (kv=NAME)',
+  s3: 'another prefix (s3://BUCKET/PREFIX)',
+};
 
 function hostsOf(urls: readonly URL[], port: string): string {
   return urls.map((url) => `${url.hostname}:${url.port || port}`).join(',');
@@ -241,7 +251,9 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   const identity = `${address}${digest}`;
   if (headers !== undefined && kind !== 'webhook')
     throw invalid('only the requests of webhooks have headers', `Remove ${env}_HEADERS.`);
-  const hide = hiding(() => secretsOf(url, setting));
+  const mask = hiding(() => secretsOf(url, setting));
+  // What a store says becomes a part of sentences, which terminals show.
+  const hide: Hide = (said, most) => printable(mask(said, most));
   // A module is not ours.
   let errorText = (error: unknown) => (kind === 'module' ? hide(messageOf(error)) : errorTextOf(error, hide));
   return {
@@ -280,4 +292,31 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
       throw incomparable('its module has no verify');
     },
   };
+}
+
+/** Whether a store has all that another one has. */
+function isWithin(inner: string, outer: string): boolean {
+  return inner === outer || (outer.endsWith(':*') && inner.startsWith(outer.slice(0, -1)));
+}
+
+/**
+ * Rejects two sinks of one store: each would remove what the other has delivered. The mark of a store that two addresses spell
+ * in different ways names its sink, which is found when it is opened. A webhook, or a module, may tell its senders apart.
+ * @throws CatchwordError CONFIG_INVALID
+ */
+export function requireOwnStores(sinks: readonly SinkConfig[]): void {
+  const named = sinks.filter(({ kind }) => KINDS[kind]?.identifiedBy === undefined);
+  for (const [at, one] of named.entries()) {
+    const isShared = (other: SinkConfig): boolean =>
+      other.kind === one.kind && (isWithin(one.identity, other.identity) || isWithin(other.identity, one.identity));
+    const other = named.slice(0, at).find(isShared);
+    if (other === undefined) continue;
+    throw new CatchwordError(
+      'CONFIG_INVALID',
+      `the sinks ${other.name} and ${one.name} have one store: ${one.address}`,
+      {
+        hint: `Let ${one.name} have ${APART[one.kind] ?? 'another address'}, or remove its setting.`,
+      },
+    );
+  }
 }

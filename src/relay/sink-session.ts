@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { needsFullRun } from '../store/rows/source-state.ts';
+import { createExit } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
 import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
@@ -137,6 +138,7 @@ export async function openSession(context: FeedContext) {
     /** The events of a call of `deliver` that is running or has failed. */
     inFlight: null as Delivery | null,
     close,
+    holdIfTooMuchLeaves: createExit(context),
     prepareNext: createPreparation(context, sink),
     verify: sink.verify?.bind(sink),
     /** The last mark that the store got. */

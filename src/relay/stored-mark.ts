@@ -10,6 +10,25 @@ export const markSchema = z.object({
   late: z.coerce.number().int().min(0),
 });
 
+/**
+ * Names who fed a store, for `incarnation` of its mark: the mirror's random id, a slash, and the sink. Two sinks of one
+ * mirror must not share a store: each would remove what the other has delivered.
+ */
+export function feederName(incarnation: string, sink: string): string {
+  return `${incarnation}/${sink}`;
+}
+
+/** The mirror, and the sink if the mark names it, that fed a store. */
+export function feederOf({ incarnation }: Pick<Mark, 'incarnation'>) {
+  const [mirror = '', sink] = incarnation.split('/');
+  return { mirror, sink };
+}
+
+/** Whether another sink of the same mirror fed a store. @param found its mark @param own the mark of this sink */
+export function isOfOtherSink(found: Mark, own: Mark): boolean {
+  return found.incarnation !== own.incarnation && feederOf(found).mirror === feederOf(own).mirror;
+}
+
 /** Returns the mark before the first delivery. */
 export function markAtStart(mark: Mark): Mark {
   const { incarnation, generation } = mark;

@@ -1,4 +1,5 @@
 import { iso } from '../base/iso-time.ts';
+import { printable } from '../base/printable.ts';
 import { checkText, INCOMPARABLE } from '../relay/check-text.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
@@ -103,7 +104,7 @@ export type SinkSummary = ReturnType<typeof sinkSummary>;
 
 /** The last error of a sink, and when it happened. */
 export function errorText({ error, error_at: at }: Pick<SinkSummary, 'error' | 'error_at'>): string {
-  return `${error ?? ''}${at === null ? '' : ` (${time(at)})`}`;
+  return `${printable(error ?? '')}${at === null ? '' : ` (${time(at)})`}`;
 }
 
 /** What a person should know of a sink, the most urgent first. */

@@ -1,8 +1,9 @@
 import { once, setMaxListeners } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../base/errors.ts';
+import { hostOf, isLoopback } from '../base/loopback.ts';
 import { type Catalog, churn, type Mutation } from './catalog/changing-catalog.ts';
 import { createScriptedReplies, type ScriptedReplies } from './control/scripted-replies.ts';
 import { parseJson, readBody } from './http/body.ts';
@@ -19,9 +20,19 @@ function send(response: ServerResponse, { status, body, contentType = 'applicati
   response.writeHead(status, { 'Content-Type': contentType }).end(body);
 }
 
+/**
+ * Rejects a request that a page of another site lets a browser send, also by a name that resolves to 127.0.0.1.
+ * @throws Rejection
+ */
+function requireLocal({ headers: { host, origin } }: IncomingMessage): void {
+  if (isLoopback(hostOf(host)) && (origin === undefined || origin === `http://${host}`)) return;
+  throw new Rejection(403, 'Controls are for programs of this machine: use 127.0.0.1 as the host, and no other origin');
+}
+
 /** Serves `/_sandbox/…`, which is not part of the interface and never limited, delayed, damaged or logged. */
 function controlHandler(state: State, scripted: ScriptedReplies, requests: () => unknown): Handle {
   return async (request, { path, params }, response) => {
+    requireLocal(request);
     const operation = `${request.method} ${path}`;
     const read = async () => parseJson(await readBody(request, MAX_CONTROL_BYTES));
     const control = request.method === 'POST' ? state.controls.get(path) : undefined;

@@ -136,7 +136,7 @@ export const OPTION_GROUPS = {
       '0: any free port; off: the daemon does not serve HTTP',
     ),
     metricsPort: option('CATCHWORD_METRICS_PORT', 'off', form.port).means(
-      'port at which keeper, fetcher, relay and scheduler answer /metrics and /healthz; off: none',
+      'port at which each role answers /healthz, and /metrics with the figures of its own process; off: none',
     ),
     httpToken: secret('CATCHWORD_HTTP_TOKEN', form.headerValue).means('bearer token required from HTTP clients'),
     httpOrigins: option('CATCHWORD_HTTP_ORIGINS', '', form.origins).means(

@@ -11,6 +11,7 @@ export interface Instruction {
   readonly p2: number;
   readonly p3: number;
   readonly p4: string | null;
+  readonly p5: number;
 }
 
 /** A loop over the elements of a JSON array or object (`json_each`), or over sorted rows. */
@@ -44,12 +45,20 @@ export function readProgram(program: readonly Instruction[]) {
     return isOnce ? undefined : innermost;
   }
 
+  /** The instructions that write each register. */
+  const writers = new Map<number, Instruction[]>();
+  for (const one of program) {
+    const isThird = /^(Column|VColumn|Function|PureFunc|Concat)$/.test(one.opcode);
+    if (!isThird && !/^(String8|Copy|SCopy|Null|Integer|Int64|Real)$/.test(one.opcode)) continue;
+    const register = isThird ? one.p3 : one.p2;
+    const others = writers.get(register);
+    if (others === undefined) writers.set(register, [one]);
+    else others.push(one);
+  }
+
   /** The instructions that write a register, before `addr` and after `from`. */
   function writersOf(register: number, addr: number, from = -1): Instruction[] {
-    const writes = ({ opcode, p2, p3 }: Instruction): boolean =>
-      (/^(Column|VColumn|Function|PureFunc|Concat)$/.test(opcode) && p3 === register) ||
-      (/^(String8|Copy|SCopy|Null|Integer|Int64|Real)$/.test(opcode) && p2 === register);
-    return program.filter((one) => one.addr < addr && one.addr > from && writes(one));
+    return (writers.get(register) ?? []).filter((one) => one.addr < addr && one.addr > from);
   }
 
   const writerOf = (...given: Parameters<typeof writersOf>): Instruction | undefined => writersOf(...given).at(-1);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
-import { messageOf, usageError } from '../base/errors.ts';
+import { CatchwordError, messageOf, usageError } from '../base/errors.ts';
+import { printable } from '../base/printable.ts';
 import { COLUMNS } from '../catalog/fields.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnSql } from '../store/schema/product-views.ts';
@@ -53,6 +54,16 @@ function rowSql(columns: ReadonlySet<string>): string {
   return `SELECT vbid, body${read.join('')} FROM (SELECT CAST(? AS TEXT) AS vbid, CAST(? AS TEXT) AS body)`;
 }
 
+/** @param name for the error @throws CatchwordError with `code`: the analysis reads a table, which has names of its own */
+function prepareJudge(query: string, name: string, code: ViewErrorCode) {
+  try {
+    return connection().prepare<[string, string], unknown>(query).pluck();
+  } catch (error) {
+    const hint = 'docs/views.md has what an expression may use, and examples.';
+    throw new CatchwordError(code, `${name}: ${messageOf(error)}`, { hint });
+  }
+}
+
 /** Prepares a view. @param names of settings, options or parameters, for errors @throws CatchwordError with `code` */
 export function compileView(
   text: ViewText,
@@ -71,15 +82,10 @@ export function compileView(
 
   const columns = new Set([...(filter?.columns ?? []), ...(made?.columns ?? [])]);
   const value = made === null ? '1' : `(\n${fields}\n)`;
+  // With LIMIT, SQLite computes each column once, not for each element that json_each reads.
+  const query = `SELECT ${value} FROM (${rowSql(columns)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`;
   const judge =
-    filter === null && made === null
-      ? null
-      : connection()
-          // With LIMIT, SQLite computes each column once, not for each element that json_each reads.
-          .prepare<[string, string], unknown>(
-            `SELECT ${value} FROM (${rowSql(columns)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`,
-          )
-          .pluck();
+    filter === null && made === null ? null : prepareJudge(query, made === null ? names.where : names.fields, code);
   let failures: ReturnType<View['failures']> = { count: 0, last: null };
 
   function viewOf(vbid: string, body: string): string | null {
@@ -100,7 +106,7 @@ export function compileView(
       try {
         return viewOf(vbid, body);
       } catch (error) {
-        failures = { count: failures.count + 1, last: `${vbid}: ${messageOf(error)}` };
+        failures = { count: failures.count + 1, last: printable(`${vbid}: ${messageOf(error)}`) };
         return null;
       }
     },

@@ -1,6 +1,10 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { serve } from '../client/connection.ts';
+import { temporaryMirror } from '../relay/feeding.ts';
+import { memory } from '../relay/memory.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
@@ -53,3 +57,29 @@ it('sync prints a part of a page that is not JSON without control characters', a
   const runs = await runHere(['runs'], settings, directory);
   expectPrintable(runs);
 }, 60_000);
+
+it('commands print what a store says without control characters, colours included', () => {
+  const setting = { env: 'CATCHWORD_SINK_A', name: 'a', url: 'postgres://u:topsecret@h/shop', secret: undefined };
+  const { errorText } = sinkConfig(setting);
+  const said = 'relation \u001b[8m"books"\u001b[2J\u009b1m \u202etxet\r\n of topsecret';
+  const shown = errorText(new Error(said));
+  expect(shown).not.toMatch(UNPRINTABLE);
+  expect(shown).toBe('relation \\u001b[8m"books"\\u001b[2J\\u009b1m \\u202etxet  of [secret]');
+});
+
+it('sink list and status escape an error that the mirror has kept', async () => {
+  const mirror = temporaryMirror();
+  mirror.start(memory().config());
+  await mirror.caughtUp();
+  await mirror.stop();
+  const error = 'hidden \u001b[8m from here \u009b31m';
+  writeUnder(mirror.store.relayLease, 0, ({ sinks }) => sinks.fail(mirror.sink().id, error, 0, null));
+  for (const args of ['status', 'sink list']) {
+    const ended = await runHere(
+      args.split(' '),
+      { CATCHWORD_DB: mirror.store.path, FORCE_COLOR: '1' },
+      temporaryDirectory(),
+    );
+    expect(ended.stdout, args).toContain('hidden \\u001b[8m from here \\u009b31m');
+  }
+});

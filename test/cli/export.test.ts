@@ -37,6 +37,10 @@ function hostileMirror(): TestMirror {
   return mirror;
 }
 
+/** Prints the rows of a CSV file as JSON. Arguments: the file, the delimiter, the encoding. */
+const READ_CSV =
+  'import csv, json, sys; f = open(sys.argv[1], newline="", encoding=sys.argv[3]); print(json.dumps(list(csv.reader(f, delimiter=sys.argv[2]))))';
+
 /** Runs `catchword export` in a directory of its own. */
 function exporter({ store }: TestMirror) {
   const directory = temporaryDirectory();
@@ -113,13 +117,58 @@ it('export writes CSV that csv-parse and Python read as the view catalog', async
   const path = join(directory, 'a.csv');
   const expected = viewRows(mirror.store.path).map((row) => NAMES.map((name) => String(row[name] ?? '')));
   expect(expected[2]?.[NAMES.indexOf('distributable')]).toBe('0');
-  const [head, ...rows] = parse(readFileSync(path), { record_delimiter: '\r\n' }) as string[][];
+  const [head, ...rows] = parse(readFileSync(path)) as string[][];
   expect(head).toEqual(NAMES);
   expect(rows).toEqual(expected);
-  const script =
-    'import csv, json, sys; print(json.dumps(list(csv.reader(open(sys.argv[1], newline="", encoding="utf-8")))))';
-  const { stdout } = await python('python3', ['-c', script, path]);
+  const { stdout } = await python('python3', ['-c', READ_CSV, path, ',', 'utf-8']);
   expect(JSON.parse(stdout)).toEqual([NAMES, ...expected]);
+});
+
+/** Titles that some reader may take for the end of a row or of a field, or for nothing. */
+const TITLES = [
+  'a\nb',
+  'a\rb',
+  '\n',
+  '\r\n',
+  '\n=1+1',
+  'a\n"b',
+  '"',
+  '\\"',
+  ' a ',
+  "'",
+  'a\u2028b',
+  '',
+  '\ttab',
+  '#',
+  'a\u0085b',
+];
+
+it('export writes CSV whose rows and texts Python, sqlite3 and DuckDB read alike, whatever a text contains', async () => {
+  const mirror = temporaryMirror();
+  mirror.change(TITLES.map((title, at) => ({ vbid: `P${at}`, body: JSON.stringify({ vbid: `P${at}`, title }) })));
+  const { save, directory } = exporter(mirror);
+  const expected = TITLES.map((title, at) => [`P${at}`, title]);
+  // The name of a column is a text, too.
+  const readings = { title: 'vbid,title', 'a\n"b': `json_object('a\n"b', title)` };
+  for (const [name, fields] of Object.entries(readings)) {
+    const path = join(directory, `${Object.keys(readings).indexOf(name)}.csv`);
+    await save(path, '--fields', fields);
+    const { stdout } = await python('python3', ['-c', READ_CSV, path, ',', 'utf-8']);
+    expect(JSON.parse(stdout)).toEqual([['vbid', name], ...expected]);
+    const inSqlite = python('sqlite3', [':memory:']);
+    inSqlite.child.stdin?.end(['.mode csv', `.import "${path}" read`, '.mode json', 'SELECT * FROM read'].join('\n'));
+    const found = JSON.parse((await inSqlite).stdout) as Record<string, string>[];
+    expect(found).toEqual(expected.map(([vbid, title]) => ({ vbid, [name]: title })));
+  }
+  // DuckDB finds the form of the file itself, as it does for a person who gives it only the name.
+  const options = String.raw`header = true, all_varchar = true, nullstr = '\N'`;
+  const inDuck = await duck(`SELECT * FROM read_csv('${join(directory, '0.csv')}', ${options})`);
+  expect(inDuck.map((row) => Object.values(row))).toEqual(expected);
+  await save('excel.csv', '--excel', '--fields', 'vbid,title');
+  const { stdout } = await python('python3', ['-c', READ_CSV, join(directory, 'excel.csv'), ';', 'utf-8-sig']);
+  const [, ...excel] = JSON.parse(stdout) as string[][];
+  expect(excel).toEqual(TITLES.map((title, at) => [`P${at}`, title.replace(/^[\t\r]/, "'$&")]));
+  expect(excel.flat().filter((text) => /^[=+\-@\t\r]/.test(text))).toEqual([]);
 });
 
 it('export --excel writes a byte order mark and semicolons, and no formula', async () => {

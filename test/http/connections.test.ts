@@ -4,19 +4,52 @@ import { expect, it } from 'vitest';
 import { emptyMirror, serve } from './place.ts';
 import { connected, get } from './reader.ts';
 
-/** As many as one server keeps open. */
-const MOST = 1_000;
-
-it('the server closes connections that are too many at once, and serves again when others end', async () => {
-  const { web } = await serve(emptyMirror());
+it('the server answers probes and readers while a thousand connections say nothing, and counts those that it closed', async () => {
+  const { web, log } = await serve(emptyMirror());
   const idle: Socket[] = [];
-  for (let nth = 0; nth < MOST; nth++) idle.push(await connected(web.url));
-  const refused = await connected(web.url);
-  refused.resume();
-  await once(refused, 'close');
-  idle[0]?.destroy();
-  const isServed = async () => (await get(`${web.url}/healthz`).catch(() => null))?.status;
-  await expect.poll(isServed).toBe(200);
+  for (let round = 0; round < 11; round++) {
+    idle.push(...(await Promise.all(Array.from({ length: 100 }, () => connected(web.url)))));
+  }
+  expect((await get(`${web.url}/healthz`)).status).toBe(200);
+  const figures = await get(`${web.url}/metrics`);
+  expect(figures.status).toBe(200);
+  const closed = [...figures.text.matchAll(/connections_closed_total{why="[^"]+"} (\d+)/g)];
+  expect(closed.reduce((sum, [, count]) => sum + Number(count), 0)).toBeGreaterThanOrEqual(600);
+  const lines = log.filter(({ msg }) => msg === 'connections without a request were closed');
+  expect(lines[0]).toMatchObject({ address: '127.0.0.1' });
+  // One line a minute for each reason.
+  expect(lines.length).toBeLessThanOrEqual(4);
+  // The ones that have waited longest go first.
+  await expect.poll(() => idle[0]?.closed).toBe(true);
+});
+
+it('the server closes the connection that ended its last request first, and none that has one', async () => {
+  const { web } = await serve(emptyMirror());
+  const request = 'GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n';
+  const stream = await connected(web.url);
+  stream.resume();
+  stream.write('GET /api/changes/stream HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+  const kept: Socket[] = [];
+  for (let nth = 0; nth < 502; nth++) {
+    const socket = await connected(web.url);
+    kept.push(socket);
+    socket.write(request);
+    await once(socket, 'data');
+    socket.resume();
+  }
+  await expect.poll(() => kept.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(2);
+  expect([kept[0]?.closed, kept.at(-1)?.closed, stream.closed]).toEqual([true, false, false]);
+});
+
+it('the server closes a connection whose first byte does not arrive in time', async () => {
+  const { web } = await serve(emptyMirror());
+  const silent = await connected(web.url);
+  const slow = await connected(web.url);
+  silent.resume();
+  slow.resume();
+  slow.write('G');
+  await once(silent, 'close');
+  expect(slow.closed).toBe(false);
 });
 
 it('the server closes a connection that sends many requests before it takes their answers', async () => {

@@ -41,6 +41,11 @@ it('catchword web names the setting that is wrong', async () => {
     ['web', { CATCHWORD_HTTP_PORT: '65536' }, /CATCHWORD_HTTP_PORT: "65536"/],
     ['daemon', { CATCHWORD_HTTP_PORT: 'http' }, /CATCHWORD_HTTP_PORT: "http"/],
     ['daemon', { CATCHWORD_HTTP_HOST: '0.0.0.0', CATCHWORD_HTTP_PORT: '0' }, /CATCHWORD_HTTP_TOKEN is not set/],
+    [
+      'web',
+      { CATCHWORD_HTTP_HOST: '::', CATCHWORD_HTTP_TOKEN: 'x' },
+      /CATCHWORD_HTTP_TOKEN: .* fewer than 16 characters/,
+    ],
     ['web', { CATCHWORD_HTTP_TOKEN: 'two words' }, /CATCHWORD_HTTP_TOKEN: its value/],
     ['web', { CATCHWORD_READY_MAX_AGE: 'a day' }, /CATCHWORD_READY_MAX_AGE: "a day"/],
     ['web', { CATCHWORD_BASE_URL: '' }, /CATCHWORD_BASE_URL is not set/],
@@ -55,16 +60,15 @@ it('catchword web names the setting that is wrong', async () => {
   }
 });
 
-it('catchword relay answers with its own figures at a port of its own', async () => {
-  const { db, directory, sandbox } = await filled({ items: 3 });
-  const settings = {
-    CATCHWORD_BASE_URL: sandbox.url,
-    CATCHWORD_DB: db,
-    CATCHWORD_SINK_A: 'jsonl:a',
-    LOG_LEVEL: 'info',
-  };
+it.each([
+  ['relay', '0'],
+  ['web', '0'],
+  ['daemon', 'off'],
+])('catchword %s answers with its own figures at a port of its own', async (role, port) => {
+  const { directory, settings } = await filled({ items: 3 });
+  const own = { CATCHWORD_SINK_A: 'jsonl:a', CATCHWORD_HTTP_PORT: port, LOG_LEVEL: 'info' };
   const http = { CATCHWORD_METRICS_PORT: '0', CATCHWORD_HTTP_TOKEN: 'a-token' };
-  const relay = startService(['relay'], { ...settings, ...http }, directory);
+  const relay = startService([role], { ...settings, ...own, ...http }, directory);
   const url = await addressOf(relay);
   const headers = { authorization: 'Bearer a-token' };
   expect((await get(`${url}/metrics`)).status).toBe(401);

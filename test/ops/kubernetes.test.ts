@@ -17,7 +17,7 @@ const MANIFEST = fileURLToPath(new URL('../../ops/kubernetes.yaml', import.meta.
 const LABELS = z.strictObject({ 'app.kubernetes.io/name': z.literal('catchword') });
 const METADATA = z.strictObject({ name: z.literal('catchword'), labels: LABELS });
 const PROBE = z.strictObject({
-  httpGet: z.strictObject({ path: z.literal('/healthz'), port: z.literal('http') }),
+  httpGet: z.strictObject({ path: z.literal('/healthz'), port: z.literal('probes') }),
   periodSeconds: z.int().optional(),
   timeoutSeconds: z.int().optional(),
   failureThreshold: z.int().optional(),
@@ -27,7 +27,10 @@ const CONTAINER = z.strictObject({
   image: z.string(),
   args: z.array(z.string()),
   env: z.array(z.strictObject({ name: z.string(), value: z.string() })),
-  ports: z.array(z.strictObject({ name: z.literal('http'), containerPort: z.literal(8080) })),
+  ports: z.tuple([
+    z.strictObject({ name: z.literal('http'), containerPort: z.literal(8080) }),
+    z.strictObject({ name: z.literal('probes'), containerPort: z.literal(9464) }),
+  ]),
   startupProbe: PROBE,
   livenessProbe: PROBE,
   readinessProbe: PROBE,

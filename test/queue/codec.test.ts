@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { productsOf } from '../../src/catalog/page-items.ts';
@@ -132,4 +133,14 @@ it('the codec of outcomes rejects a body that is not compressed', async () => {
 it('the codec of outcomes rejects a page that the task did not request', async () => {
   const encoded = await encodedPage();
   await expect(decodeOutcome({ ...encoded, task: task(4) })).rejects.toMatchObject({ code: 'PAGE_INVALID' });
+});
+
+it('the keeper rejects a page that unpacks to more than an answer may have', async () => {
+  const bomb = gzipSync(Buffer.alloc(65 * 2 ** 20, 32)).toString('base64');
+  const about = { requests: 1, sourceTime: null, requestedAt: 0, receivedAt: 0 };
+  const asked = task(1);
+  await expect(decodeOutcome({ kind: 'captured', task: asked, ...about, body: bomb })).rejects.toMatchObject({
+    code: 'QUEUE_MISCONFIGURED',
+    message: expect.stringContaining('a queued job cannot be read: Cannot create a Buffer larger than') as string,
+  });
 });

@@ -171,7 +171,14 @@ it.each([{ generation: Number.NaN }, { cursor: 1.5 }, { cursor: -5 }, { generati
   async (wrong) => {
     const { harness, store } = setUp();
     harness.change(books(2, 1));
-    store.openResult = { incarnation: harness.store.incarnation, generation: 1, cursor: 0, at: 0, late: 0, ...wrong };
+    store.openResult = {
+      incarnation: `${harness.store.incarnation}/contract`,
+      generation: 1,
+      cursor: 0,
+      at: 0,
+      late: 0,
+      ...wrong,
+    };
     harness.start(store.config());
     await until(
       'the error is recorded',

@@ -84,7 +84,7 @@ it.each([
   ],
   [
     'postgres://h/db?table="books"',
-    'table is not valid | Use a name such as products or shop.products. Write it without',
+    'table is not valid | Use a name of at most 50 characters such as products or shop.products. Write it without',
   ],
   ['postgres://h/db?sslmode="require"', 'sslmode is not valid | Use disable, allow, prefer'],
   ['postgres://a:1,b:2/db', 'there are several hosts | Use one: the primary, or a name that leads to it.'],

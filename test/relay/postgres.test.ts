@@ -60,7 +60,7 @@ describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
     expect(cursors).toEqual([
       {
         table_name: `public.${target.table}`,
-        incarnation: harness.store.incarnation,
+        incarnation: `${harness.store.incarnation}/contract`,
         generation: '1',
         cursor: '3',
         at: String(harness.events()[2]?.at),

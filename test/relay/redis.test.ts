@@ -15,7 +15,7 @@ describe.skipIf(!redisAvailable)('redis', { tags: ['stores'] }, () => {
     expect(newest[0]?.[0]).toBe('1-1000');
     expect(await redis.client.xlen(target.stream)).toBeLessThan(400);
     expect(await redis.client.hgetall(`{${target.stream}}:catchword`)).toEqual({
-      incarnation: harness.store.incarnation,
+      incarnation: `${harness.store.incarnation}/contract`,
       generation: '1',
       cursor: '1000',
       late: '0',

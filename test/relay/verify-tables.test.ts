@@ -263,7 +263,7 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     const sink = await configAt(target.url).make();
     onTestFinished(() => sink.close());
     const { generation, cursor } = harness.sink();
-    const believed = { incarnation: harness.store.incarnation, generation, cursor, at: 0, late: 0 };
+    const believed = { incarnation: `${harness.store.incarnation}/contract`, generation, cursor, at: 0, late: 0 };
     const mark = (await sink.open(believed, cursor, NEVER)) ?? believed;
     const verifier = sink.verify?.(true) as Required<Verifier>;
     expect((await verifier.sums(true, mark, NEVER)).size).toBe(3);
@@ -333,8 +333,8 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     const stop = new AbortController();
     const changing = (async () => {
       for (let round = 1; !stop.signal.aborted; round++) {
-        harness.change(shelf(500, `round ${round}`).slice((round * 37) % 450, ((round * 37) % 450) + 50));
-        harness.change([{ vbid: book(round % 500).vbid, body: null }]);
+        harness.change(shelf(500, `round ${round}`).slice((round * 37) % 450, ((round * 37) % 450) + 50), round);
+        harness.change([{ vbid: book(round % 500).vbid, body: null }], round);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();

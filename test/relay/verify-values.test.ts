@@ -30,7 +30,7 @@ async function opened({ store, sink: row }: TestMirror, config: SinkConfig) {
   const sink = await config.make();
   onTestFinished(() => sink.close());
   const { generation, cursor } = row();
-  const believed = { incarnation: store.incarnation, generation, cursor, at: 0, late: 0 };
+  const believed = { incarnation: `${store.incarnation}/contract`, generation, cursor, at: 0, late: 0 };
   const mark = await sink.open(believed, cursor, NEVER);
   const verifier = (sink.verify as () => Verifier)();
   if (mark === null) throw new Error('the sink keeps no mark');

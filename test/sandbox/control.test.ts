@@ -187,3 +187,22 @@ it('the sandbox keeps a renewed key after a restart', async () => {
   const second = await sandboxFor({ items: 3, db });
   expect([await statusWith(second, 'SANDBOXKEY'), await statusWith(second, 'RENEWED')]).toEqual([403, 200]);
 });
+
+it('controls refuse pages of other sites, also by a name that leads to this machine', async () => {
+  const { url } = await sandboxFor({ items: 3 });
+  const { host } = new URL(url);
+  const statusOf = async (headers: Readonly<Record<string, string>>, method: 'GET' | 'POST' = 'POST') => {
+    const path = method === 'POST' ? 'mutate' : 'truth';
+    const body = method === 'POST' ? '{"remove":1}' : null;
+    const { statusCode, body: answer } = await request(`${url}/_sandbox/${path}`, { method, headers, body });
+    await answer.dump();
+    return statusCode;
+  };
+  expect(await statusOf({ origin: 'https://shop.example' })).toBe(403);
+  expect(await statusOf({ origin: 'null' })).toBe(403);
+  expect(await statusOf({ origin: 'http://127.0.0.1:1' })).toBe(403);
+  expect(await statusOf({ host: 'rebound.example' })).toBe(403);
+  expect(await statusOf({ host: 'rebound.example' }, 'GET')).toBe(403);
+  expect(await statusOf({ origin: `http://${host}` })).toBe(200);
+  expect(await statusOf({ host: `localhost:${new URL(url).port}` }, 'GET')).toBe(200);
+});

@@ -164,3 +164,105 @@ describe('an unusual run', () => {
     expect(store.rows.length).toBe(300);
   });
 });
+
+/** Creates a run. @returns its number */
+function newRun({ store }: TestMirror, reasons: readonly string[] = []): number {
+  return writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
+    const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
+    if (reasons.length > 0) runs.amend(id, { reasons: [...reasons] });
+    return id;
+  });
+}
+
+/** The products of `shop` with other members. */
+function changed(count: number, members: string, from = 0) {
+  return shop(count, `1,${members}`, from);
+}
+
+describe('a run that takes many products away', () => {
+  it.each([
+    ['whose data leaves the view', where("format = 'EPUB'"), '"format":"EPUB"', '"format":"epub"'],
+    ['whose products are withdrawn', where('distributable'), '"distributable":true', '"distributable":false'],
+    ['on whose data an expression fails', where('json(subtitle) IS NOT NULL'), '"subtitle":"1"', '"subtitle":"x"'],
+  ])('holds a sink before the first product leaves: %s', async (_what, view, before, after) => {
+    const { mirror, products, held, decide } = await fedShop(0, view);
+    mirror.change(changed(300, before));
+    await mirror.caughtUp();
+    const run = newRun(mirror);
+    mirror.change(changed(150, after), run);
+    await mirror.caughtUp();
+    expect(products().size).toBe(150);
+    const next = newRun(mirror);
+    mirror.change(changed(300, before), next);
+    await mirror.caughtUp();
+    const last = newRun(mirror);
+    mirror.change(changed(200, after), last);
+    await held();
+    const text = `run ${last}, which comes next, would remove 200 of 300 products; CATCHWORD_REMOVAL_LIMIT allows 150`;
+    expect(mirror.sink().held).toMatchObject({ why: 'run', run: last, reason: expect.stringContaining(text) });
+    expect(products().size).toBe(300);
+    mirror.change(changed(100, after, 200), newRun(mirror));
+    decide('release');
+    await mirror.caughtUp();
+    expect(products().size).toBe(0);
+  });
+
+  it('lets at most as many products leave as the limit allows, however slowly the run goes on', async () => {
+    const { mirror, products, held, restart, decide } = await fedShop(0, where("format = 'EPUB'"));
+    mirror.change(changed(300, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    const run = newRun(mirror);
+    for (let from = 0; from < 150; from += 50) {
+      mirror.change(changed(50, '"format":"epub"', from), run);
+      await mirror.caughtUp();
+      await restart(where("format = 'EPUB'"));
+    }
+    mirror.change(changed(1, '"format":"epub"', 150), run);
+    await held();
+    expect(products().size).toBe(150);
+    mirror.change(changed(300, '"format":"EPUB"'), newRun(mirror));
+    const sent = products();
+    decide('release-newest');
+    await mirror.caughtUp();
+    expect(products().size).toBe(300);
+    expect([...sent.keys()].every((vbid) => products().has(vbid))).toBe(true);
+  });
+
+  it('holds a sink of whole products whose source withdraws them, which the setting removes at once', async () => {
+    const { mirror, products, held } = await fedShop(300);
+    mirror.change(
+      shop(200, '1').map(({ vbid }) => ({ vbid, body: null })),
+      newRun(mirror),
+    );
+    await held();
+    expect(products().size).toBe(300);
+  });
+
+  it('does not hold a sink for removals that an operator approved, or that the source announced', async () => {
+    const { mirror, products } = await fedShop(600);
+    const approved = newRun(mirror, ['held until approved: 200 removals are more than the limit of 150']);
+    mirror.change(
+      shop(200, '1').map(({ vbid }) => ({ vbid, body: null })),
+      approved,
+    );
+    await mirror.caughtUp();
+    mirror.change(changed(200, '"distributable":false', 200), newRun(mirror));
+    mirror.change(
+      shop(200, '1', 200).map(({ vbid }) => ({ vbid, body: null })),
+      newRun(mirror),
+    );
+    await mirror.caughtUp();
+    expect(products().size).toBe(200);
+  });
+
+  it('holds a sink that was paused meanwhile', async () => {
+    const { mirror, products, held } = await fedShop(0, where("format = 'EPUB'"));
+    mirror.change(changed(300, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    mirror.store.request(({ sinks }) => sinks.setState(mirror.sink().id, 'paused'));
+    mirror.change(changed(300, '"format":"epub"'), newRun(mirror));
+    mirror.store.request(({ sinks }) => sinks.setState(mirror.sink().id, 'running'));
+    await held();
+    expect(products().size).toBe(300);
+  });
+});

@@ -81,6 +81,8 @@ function openScene(seed: number, keepsMark: boolean) {
     expect(shop.contradictions, what()).toEqual([]);
   }
 
+  let removalLimit = Number.POSITIVE_INFINITY;
+
   return {
     ...mirror,
     random,
@@ -100,8 +102,16 @@ function openScene(seed: number, keepsMark: boolean) {
       log.push(`view ${VIEWS.indexOf(view)}`);
     },
     /** Starts a relay with the present view. */
-    begin: (removalLimit = Number.POSITIVE_INFINITY): void =>
-      mirror.start(shop.config(view), { clock: QUICK, removalLimit: () => removalLimit }),
+    begin: (limit = Number.POSITIVE_INFINITY): void => {
+      removalLimit = limit;
+      mirror.start(shop.config(view), { clock: QUICK, removalLimit: () => removalLimit });
+    },
+    /** Lets a changed product leave again. */
+    allowAll: (): void => {
+      removalLimit = Number.POSITIVE_INFINITY;
+      const { id, held } = store.sinks.get(SINK_NAME) ?? {};
+      if (held?.why === 'run') store.request(({ sinks }) => sinks.approveRuns(id ?? 0));
+    },
   };
 }
 
@@ -126,7 +136,8 @@ async function hold(scene: Scene): Promise<void> {
   const ignored = scene.refused();
   const had = [...shop.last().products.keys()].filter((vbid) => !ignored.has(vbid));
   const isHeld = (): boolean => row()?.state === 'held';
-  const isJudged = (): boolean => (isHeld() && heldHas(scene, row())) || scene.isSettled();
+  const isJudged = (): boolean =>
+    (isHeld() && (heldHas(scene, row()) || row()?.held?.why === 'run')) || scene.isSettled();
   scene.chooseView();
   scene.begin(0);
   await until(`the view is judged (${what()})`, isJudged);
@@ -145,7 +156,8 @@ async function hold(scene: Scene): Promise<void> {
     scene.begin(0);
     await until(`the other view is judged (${what()})`, isJudged);
   }
-  if (!isHeld()) return;
+  // A view that removes nothing is delivered, and the changes after it may be held.
+  if (!isHeld() || row()?.held?.why !== 'view') return;
   expect(shop.deliveries(), what()).toBe(deliveries);
   const { id } = scene.sink();
   if (random(2) === 0) {
@@ -262,6 +274,7 @@ async function history(seed: number, steps: number, keepsMark: boolean): Promise
       const name = names[random(names.length)] ?? '';
       log.push(name);
       await ACTIONS[name]?.(scene);
+      scene.allowAll();
       if (random(3) === 0) continue;
       await settled();
       check();

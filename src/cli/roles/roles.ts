@@ -110,6 +110,23 @@ function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, o
   };
 }
 
+/** Adds a server for the figures of this process, if the settings ask for one. */
+async function addMetrics(options: RoleOptions<Config>, services: Service[], tookOver = false): Promise<void> {
+  const { config, clock, log, trouble } = options;
+  const { metricsPort: port, httpHost: host, httpToken: token, rateLimit } = config;
+  if (port === null) return;
+  const { startMetricsServer } = await import('../../http/metrics-server.ts');
+  const metrics = () => startMetricsServer({ host, port, token, rateLimit, log, problem: trouble?.problem });
+  services.push(tookOver ? await startWhenPortIsFree(metrics, { clock, log }) : await metrics());
+}
+
+function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
+  return async (options, services) => {
+    await addMetrics(options, services);
+    await start(options, services);
+  };
+}
+
 /** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
 export const startDaemon: StartRole<SourceConfig> = async (options, services) => {
   const { config, clock, log } = options;
@@ -123,6 +140,7 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
     if (port !== null) active.push(await startDaemonHttp(options, port, tookOver));
+    await addMetrics(options, active, tookOver);
     active.push(watchMirror(kept.store, clock));
     active.push(relayOf(kept.store, options));
     const { services: runs, schedule } = startRuns(kept, options);
@@ -132,20 +150,6 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   }
   services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
 };
-
-/** Adds a server for the role's own figures, if the settings ask for one. */
-function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
-  return async (options, services) => {
-    const { metricsPort: port, httpHost: host, httpToken: token, rateLimit } = options.config;
-    if (port !== null) {
-      const { startMetricsServer } = await import('../../http/metrics-server.ts');
-      services.push(
-        await startMetricsServer({ host, port, token, rateLimit, log: options.log, problem: options.trouble?.problem }),
-      );
-    }
-    await start(options, services);
-  };
-}
 
 export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
   const { config, clock, log, trouble } = options;
@@ -197,7 +201,7 @@ export const startRelayRole = withMetrics<Config>(async (options, services) => {
   services.push(relayOf(store, options));
 });
 
-export const startWebRole: StartRole<Config> = async (options, services) => {
+export const startWebRole = withMetrics<Config>(async (options, services) => {
   const { config } = options;
   await requireEventSource(config);
   if (config.httpPort === null) {
@@ -207,4 +211,4 @@ export const startWebRole: StartRole<Config> = async (options, services) => {
   const { startHttp } = await import('./start-http.ts');
   const { clock, log, apart } = options;
   services.push(await startHttp({ config, port: config.httpPort, clock, log, searchApart: apart && {} }));
-};
+});

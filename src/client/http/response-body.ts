@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
-import { GZIP_CHUNK } from '../../base/gzip-chunk.ts';
+import { GZIP_CHUNK, MOST_UNPACKED } from '../../base/gzip-chunk.ts';
 import { parsed } from '../../catalog/cut-page.ts';
 import { type Headers, header } from '../headers.ts';
 
@@ -18,7 +18,7 @@ export interface BodyLimits {
   readonly maxBytes: number;
 }
 
-export const BODY_LIMITS: BodyLimits = { maxWireBytes: 32 * 2 ** 20, maxBytes: 64 * 2 ** 20 };
+export const BODY_LIMITS: BodyLimits = { maxWireBytes: 32 * 2 ** 20, maxBytes: MOST_UNPACKED };
 
 /** Ten thousand credentials are about 4 MB of XML. */
 export const XML_LIMITS: BodyLimits = { maxWireBytes: 8 * 2 ** 20, maxBytes: 8 * 2 ** 20 };

@@ -26,8 +26,12 @@ export function countPipeline(meter: Meter, rateLimit: Rate | null): () => void 
   const queue = meter.createObservableGauge('catchword_queue_pages', {
     description: 'Pages that the run of this process has asked for and not received.',
   });
+  const closed = meter.createCounter('catchword_http_connections_closed_total', {
+    description: 'Connections without a request that the HTTP server closed: silent, or too many at once.',
+  });
   // A rate needs the value before the first event.
   for (const outcome of ['ok', 'SOURCE_RATE_LIMITED']) requests.add(0, { outcome });
+  for (const why of ['silent', 'too many']) closed.add(0, { why });
   let waiting = 0;
   queue.addCallback((result) => result.observe(waiting));
   if (rateLimit !== null) {
@@ -38,6 +42,10 @@ export function countPipeline(meter: Meter, rateLimit: Rate | null): () => void 
   return subscribe((measure) => {
     if (measure.of === 'queue') {
       waiting = measure.pages;
+      return;
+    }
+    if (measure.of === 'connection') {
+      closed.add(1, { why: measure.why });
       return;
     }
     const histogram = measure.of === 'request' ? duration : apply;

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 import * as z from 'zod';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../base/errors.ts';
-import { GZIP_CHUNK } from '../../base/gzip-chunk.ts';
+import { GZIP_CHUNK, MOST_UNPACKED } from '../../base/gzip-chunk.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import type { ValidatePage } from '../queue-port.ts';
@@ -85,7 +85,8 @@ export async function decodeOutcome(data: unknown, validate: ValidatePage = page
   const encoded = parse(ENCODED, data);
   if (encoded.kind === 'failed') return encoded;
   const { kind, task, requests, body, ...response } = encoded;
-  const bytes = await decompress(Buffer.from(body, 'base64'), { chunkSize: GZIP_CHUNK }).catch((error: unknown) => {
+  const most = { maxOutputLength: MOST_UNPACKED, chunkSize: GZIP_CHUNK };
+  const bytes = await decompress(Buffer.from(body, 'base64'), most).catch((error: unknown) => {
     throw unreadable(messageOf(error), error);
   });
   return { kind, task, page: await validate(new Uint8Array(bytes), task), response, requests };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { remaining } from '../../store/rows/sink-rows.ts';
 import { checkText } from '../check-text.ts';
-import { SinkError } from '../sink.ts';
+import { type Mark, SinkError } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { viewAt } from '../store-contents.ts';
 import { type Harness, openHarness, SINK_NAME, smallBatches, type Version, wrapSink } from './harness.ts';
@@ -126,6 +126,13 @@ async function expectView({ harness, expectProducts }: Scene, { view }: SinkConf
   await expectProducts(new Map(expected));
 }
 
+/** What the store says of its position, as another mirror would ask. */
+async function positionOf(config: SinkConfig): Promise<Mark | null> {
+  const sink = await config.make();
+  const unknown = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
+  return await sink.open(unknown, 0, AbortSignal.timeout(30_000)).finally(() => sink.close());
+}
+
 const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   'delivers every change in order': async ({ harness, config, expectAll }) => {
     harness.start(config);
@@ -136,6 +143,29 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     harness.change([{ vbid: 'P7', body: null }, ...books(3, 3), { vbid: 'P0', body: null }]);
     await expectAll();
     harness.change([book('P7', 4)]);
+    await expectAll();
+  },
+
+  'is not fed by two sinks of one mirror': async ({ harness, config, expectAll }) => {
+    const first = { ...config, name: 'first' };
+    const cursorOf = (name: string) => harness.store.sinks.get(name)?.cursor ?? -1;
+    const isFed = (name: string): boolean => cursorOf(name) === harness.store.changes.lastSeq();
+    harness.change(books(50, 1));
+    harness.start(first);
+    await harness.until('the first sink has confirmed everything', () => isFed('first'));
+    await harness.stop();
+    // A store that does not keep its position cannot tell who feeds it.
+    if ((await positionOf(config)) === null) return;
+    harness.change(books(20, 2));
+    harness.start(config, { sinks: [config, first] });
+    const hasFailed = (): boolean => (harness.store.sinks.get(SINK_NAME)?.error ?? null) !== null;
+    await harness.until('both sinks were opened', () => isFed('first') && (hasFailed() || isFed(SINK_NAME)));
+    assert.ok(!isFed(SINK_NAME), 'two sinks feed the store');
+    await harness.stop();
+    // Without the setting of the first sink, the store is free, and the other one continues where it is.
+    harness.start(config);
+    harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
+    harness.change([...books(10, 3), { vbid: 'P40', body: null }]);
     await expectAll();
   },
 

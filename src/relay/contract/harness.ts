@@ -62,25 +62,25 @@ export function isOfContract({ incarnation }: Pick<Mark, 'incarnation'>): boolea
   return incarnation.startsWith(INCARNATION);
 }
 
-function writeVersion(store: KeeperWriter, { vbid, body }: Version, nowMs: number): void {
+function writeVersion(store: KeeperWriter, { vbid, body }: Version, run: number, nowMs: number): void {
   const known = store.products.find(vbid);
   const seq = store.changes.lastSeq() + 1;
   if (body === null) {
-    if (known !== undefined && !known.removed) store.removals.remove([known.id], 1, nowMs);
+    if (known !== undefined && !known.removed) store.removals.remove([known.id], run, nowMs);
     return;
   }
   const product = productOf(vbid, JSON.parse(body) as Record<string, unknown>, body);
   if (known === undefined) {
     const id = store.products.lastId() + 1;
     store.products.insert([{ id, seq, product }], nowMs);
-    store.changes.appendCreated(seq, id, 1, 1, nowMs);
+    store.changes.appendCreated(seq, id, 1, run, nowMs);
     store.products.addLiving(1);
     return;
   }
   const op = known.removed ? 'restored' : 'updated';
   const change = { seq, op, productId: known.id, prevSeq: known.changedSeq, ...difference(known.body, body) } as const;
   store.products.update(known, product, seq, nowMs);
-  store.changes.append([change], 1, nowMs);
+  store.changes.append([change], run, nowMs);
   if (known.removed) store.products.addLiving(1);
 }
 
@@ -153,10 +153,10 @@ export function openHarness({ isComplete = true, signal }: { isComplete?: boolea
     return until(what, condition, signal, () => store.sinks.get(SINK_NAME)?.error ?? null);
   }
 
-  /** Creates, updates or (with null) removes products, in one transaction. */
-  function change(versions: readonly Version[]): void {
+  /** Creates, updates or (with null) removes products, in one transaction of a run. */
+  function change(versions: readonly Version[], run = 1): void {
     writeUnder(store.keeperLease, Date.now(), (writer) => {
-      for (const version of versions) writeVersion(writer, version, Date.now());
+      for (const version of versions) writeVersion(writer, version, run, Date.now());
     });
   }
 

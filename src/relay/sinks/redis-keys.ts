@@ -68,14 +68,18 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     }
   }
 
-  /** Rejects keys of others, which the end of a fill would remove, and a prefix whose keys another sink would remove. */
-  async function rejectForeignKeys(db: Redis): Promise<void> {
+  /** Rejects a prefix whose keys another sink would remove. */
+  async function rejectOuterSink(db: Redis): Promise<void> {
     const outer = [...name.matchAll(/:/g)].map(({ index }) => name.slice(0, index + 1));
     // A user may lack the rights to these.
     if (outer.length > 0 && (await db.exists(outer).catch(() => 0)) > 0) {
       const message = `Redis: another sink has keys under ${outer.join(' or ')}. Use another prefix: keys=PREFIX`;
       throw new SinkError('misconfigured', message);
     }
+  }
+
+  /** Rejects keys of others, which the end of a fill would remove. */
+  async function rejectForeignKeys(db: Redis): Promise<void> {
     for await (const [vbid] of stored(db)) {
       if (vbid === undefined) continue;
       const message = `Redis: this sink did not write the key ${prefix}${vbid}. Use another prefix: keys=PREFIX`;
@@ -97,6 +101,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
   async function open(db: Redis, mark: Mark): Promise<OpenStore> {
     const { written, check, move } = await openMark(db, [markKey, leftKey]);
     const found = written();
+    await rejectOuterSink(db);
     // Without a mark, only keys of a store that was fed before may be ours.
     if (found === null && mark.cursor === 0) await rejectForeignKeys(db);
     await tryToWrite(db);
@@ -144,6 +149,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     open,
     check: async (db, _signal, found) => {
       const mark = await readMark(db, markKey);
+      await rejectOuterSink(db);
       await (mark === null ? rejectForeignKeys(db) : found?.(mark));
       await tryToWrite(db);
       await rejectEviction(db);

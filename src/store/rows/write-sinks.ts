@@ -236,9 +236,9 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     approveView: write<[id: number]>(
       `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`,
     ),
-    /** Approves the unusual runs so far. */
+    /** Approves the unusual runs so far, and the run that holds the sink. */
     approveRuns: write<[id: number]>(
-      `UPDATE sinks SET state = 'running', held = NULL, approved_run = ${LAST_UNUSUAL} WHERE id = ?`,
+      `UPDATE sinks SET state = 'running', held = NULL, approved_run = max(${LAST_UNUSUAL}, coalesce(held ->> '$.run', 0)) WHERE id = ?`,
     ),
     sendNewest: createViewWriter(queries).sendNewest,
     rename: (id: number, name: string) => rename(name, id),

@@ -96,13 +96,20 @@ async function checkRedis({ redisUrl }: Config): Promise<Result> {
   return silent.length === 0 ? ok(text) : note(text, `Correct this, or a failover may fail: ${silent.join('; ')}.`);
 }
 
-/** @param mirror null if there is none yet; undefined if it cannot be opened: then it is unknown who has fed the store */
-async function checkSink(setting: SinkSetting, mirror: Store | null | undefined): Promise<Result> {
+/**
+ * @param mirror null if there is none yet; undefined if it cannot be opened: then it is unknown who has fed the store
+ * @param names all sinks of the settings
+ */
+async function checkSink(
+  setting: SinkSetting,
+  mirror: Store | null | undefined,
+  names: readonly string[],
+): Promise<Result> {
   const config = sinkConfig(setting);
   const about = `${config.name} (${config.kind}, ${config.address})`;
   const sink = await config.make();
   try {
-    const check = (mark: Mark) => mirror !== undefined && requireOwnMark(mirror, config, mark);
+    const check = (mark: Mark) => mirror !== undefined && requireOwnMark(mirror, config, mark, names);
     return ok(`${about}: ${await sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS), check)}`);
   } catch (error) {
     const text = `${about}: ${config.errorText(error)}`;
@@ -167,9 +174,10 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
   findings.push(...examineProxies(config));
   findings.push(await examine('Redis', () => checkRedis(config)));
   const opened = openedMirror(config);
+  const names = config.sinks.map(({ name }) => name);
   try {
     for (const sink of config.sinks)
-      findings.push(await examine('sink', () => checkSink(sink, opened)), ...examineView(sink, opened));
+      findings.push(await examine('sink', () => checkSink(sink, opened, names)), ...examineView(sink, opened));
     for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
     if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
     return [...findings, ...(await examineMirroredSource(context, requireSource(config), opened ?? null))];

@@ -51,7 +51,13 @@ export function tableOf(fields: string | null, withBody: boolean): Table {
 }
 
 /** RFC 4180. An empty text is `""`, and null is nothing, so that the two can be told apart. */
-const CSV = { record_delimiter: '\r\n', quoted_match: /^$/, cast: { boolean: (is: boolean) => (is ? '1' : '0') } };
+const CSV = {
+  record_delimiter: '\r\n',
+  // Readers end a row at CR or LF alone, too. With its own `record_delimiter`, csv-stringify would not quote either.
+  quote_record_delimiter: true,
+  quoted_match: /^$/,
+  cast: { boolean: (is: boolean) => (is ? '1' : '0') },
+};
 
 /** Writes a head, then rows. Excel needs a byte order mark to read UTF-8, and runs a text that begins with `=`, `+`, `-`, `@`. */
 export function* csvChunks(batches: Iterable<readonly Row[]>, { columns }: Table, excel: boolean): Iterable<string> {

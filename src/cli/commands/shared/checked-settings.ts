@@ -1,7 +1,7 @@
 import type { CatchwordError } from '../../../base/errors.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { checkCron } from '../../../operate/schedule/due.ts';
-import { sinkConfig } from '../../../relay/sink-config.ts';
+import { requireOwnStores, sinkConfig } from '../../../relay/sink-config.ts';
 import { type Config, readSettings, type SourceConfig, settingsError } from '../../../settings/config.ts';
 import type { Environment } from '../../../settings/environment.ts';
 import { OPTIONS } from '../../../settings/option-table.ts';
@@ -27,7 +27,8 @@ export function settingProblems(environment: Environment, need: Need): Catchword
     // A default is valid.
     if (cron !== undefined && environment[env] !== undefined) attempt(() => checkCron(env, cron));
   }
-  for (const sink of values.sinks) attempt(() => sinkConfig(sink));
+  const sinks = values.sinks.flatMap((sink) => attempt(() => sinkConfig(sink)) ?? []);
+  attempt(() => requireOwnStores(sinks));
   for (const channel of values.channels) attempt(() => channelConfig(channel));
   return problems;
 }

@@ -6,6 +6,7 @@ import { CatchwordError, messageOf, systemCodeOf } from '../../../base/errors.ts
 import { linesOf } from '../../line-buffers.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
+import { feederOf } from '../../stored-mark.ts';
 import { createFoldVerifier, trimmedError } from '../value-verifier.ts';
 import { openAppendFile } from './append-file.ts';
 import { markOf, readEnd, readState } from './read-tail.ts';
@@ -35,7 +36,7 @@ async function openEventFile(path: string, { rotate: rotateAt, gzip, keep }: Opt
   const compressor = rotateAt !== undefined && gzip === 'on' ? startCompressor(path) : null;
   /** The content of the state file, as far as it is about this file. */
   let state = await readState(path);
-  if (file.event !== null && file.event.incarnation !== state?.incarnation) state = null;
+  if (file.event !== null && (state === null || file.event.incarnation !== feederOf(state).mirror)) state = null;
   const mark = markOf(believed, state, file.size(), file.event);
   /** All changes up to here are in this file or in rotated ones. */
   let position = mark.cursor;

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { systemCodeOf } from '../../../base/errors.ts';
 import { incarnationOf } from '../../../catalog/event.ts';
 import { type Mark, SinkError } from '../../sink.ts';
-import { markSchema } from '../../stored-mark.ts';
+import { feederOf, markSchema } from '../../stored-mark.ts';
 
 const FIRST_STEP = 64 * 1024;
 /** More than what a relay delivers between two confirmations. Bounds the work if nothing is confirmed, as after a replay. */
@@ -96,13 +96,15 @@ export function markOf(mark: Mark, state: GenerationState | null, size: number, 
   const noted: Mark = { incarnation, generation, cursor, at, late: 0 };
   // The file was rotated or removed: it does not have an event of this generation yet.
   if (end === null) {
-    const isBehind = incarnation === mark.incarnation && cursor < mark.cursor;
+    const isBehind = feederOf(noted).mirror === feederOf(mark).mirror && cursor < mark.cursor;
     return isBehind ? { ...mark, generation, late: 0 } : noted;
   }
+  // The event does not name the sink.
+  const ended: Mark = { ...noted, cursor: end.cursor, at: end.at };
   // Shorter than when the generation started: it lost earlier events as well.
-  if (size < offset && end.cursor < cursor) return { ...noted, ...end };
+  if (size < offset && end.cursor < cursor) return ended;
   if (size <= offset) return noted;
-  return end.cursor <= cursor ? { ...noted, late: end.cursor } : { ...noted, ...end };
+  return end.cursor <= cursor ? { ...noted, late: end.cursor } : ended;
 }
 
 /**
@@ -129,7 +131,8 @@ export async function readEnd(path: string, file: FileHandle) {
  * @param tail the end of a file, from the start of a line on
  * @returns offsets in `tail`: where the lines that are not confirmed start, and where they are damaged (or its length)
  */
-function inspect(tail: Buffer, { incarnation, cursor }: Mark) {
+function inspect(tail: Buffer, confirmed: Mark) {
+  const { mirror } = feederOf(confirmed);
   let start = 0;
   let soundTo = tail.length;
   let hasConfirmed = false;
@@ -138,7 +141,7 @@ function inspect(tail: Buffer, { incarnation, cursor }: Mark) {
     const end = lineEnd === -1 ? tail.length : lineEnd + 1;
     const line = tail.toString('utf8', at, lineEnd === -1 ? end : lineEnd);
     const event = eventOf(line);
-    if (event?.incarnation === incarnation && event.cursor <= cursor) {
+    if (event?.incarnation === mirror && event.cursor <= confirmed.cursor) {
       [start, soundTo, hasConfirmed] = [end, tail.length, true];
     } else if (event === null && soundTo === tail.length && isDamage(line)) soundTo = at;
     at = end;

@@ -48,15 +48,22 @@ export function mysqlLayout(isMariaDb: boolean) {
   });
 }
 
+const answerSchema = z.tuple([z.object({ db: z.string(), user: z.string(), folds: z.coerce.number() })]);
+
 /** Finds the names of a sink's tables. @param given `name` or `database.name` */
 export async function resolveNames(db: MysqlConnection, given: string): Promise<TableNames> {
   const [name = '', asked = null] = given.split('.').reverse();
-  const answer = await db.query('SELECT coalesce(?, database()) AS db, current_user() AS user', [asked]);
-  const [{ db: schema, user }] = z.tuple([z.object({ db: z.string(), user: z.string() })]).parse(answer);
+  const answer = await db.query(
+    'SELECT coalesce(?, database()) AS db, current_user() AS user, @@lower_case_table_names AS folds',
+    [asked],
+  );
+  const [{ db: schema, user, folds }] = answerSchema.parse(answer);
   const names = plainNames(name).map((one) => quoted(schema, one));
   const [table = '', prices = '', contributors = '', identifiers = '', cursor = ''] = names;
   const grantee = `'${user.replace(/@(?=[^@]*$)/, "'@'")}'`;
-  const key = `${schema}.${name}`;
+  const spelled = `${schema}.${name}`;
+  // Where the server takes `Books` and `books` for one table, it has one position.
+  const key = folds === 0 ? spelled : spelled.toLowerCase();
   const exists = (await foundTable(db, table)) !== undefined;
   return { table, prices, contributors, identifiers, cursor, key, exists, user: grantee };
 }

@@ -122,12 +122,12 @@ export function mysqlTables(db: MysqlConnection, { table, names, removals }: Tab
     });
   }
 
-  async function moveCursor({ generation, cursor, at, late }: Mark, more = ''): Promise<true> {
+  async function moveCursor({ incarnation, generation, cursor, at, late }: Mark, more = ''): Promise<true> {
     // Not as a part of the UPDATE, which would wait while an application has locked the first row.
     const isFilled = await hasRows(db, names.table);
     await db.query(
-      `UPDATE ${names.cursor} SET generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = ?${more} WHERE table_name = ?`,
-      [generation, cursor, at, late, isFilled, key],
+      `UPDATE ${names.cursor} SET incarnation = ?, generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = ?${more} WHERE table_name = ?`,
+      [incarnation, generation, cursor, at, late, isFilled, key],
     );
     return true;
   }

@@ -13,32 +13,30 @@ import {
 import type { PostgresConnection } from './postgres-connection.ts';
 
 /**
- * Finds the schemas of a sink's tables; of missing ones, the schema to create them in. Later statements use full names: a
- * pooler may hand out a connection with the `search_path` of another application.
+ * Finds the schema of a sink's tables: where the table of products is, or is to be created. All are in one schema, so that
+ * `products` and `shop.products` have one position. Later statements use full names: a pooler may hand out a connection with
+ * the `search_path` of another application.
  * @param given `name` or `schema.name`
  */
 export async function resolveNames(db: PostgresConnection, given: string): Promise<TableNames> {
   const [name = '', schema = null] = given.split('.').reverse();
-  const all = plainNames(name);
-  const quoted = (parts: readonly (string | null)[]): string =>
-    parts.flatMap((part) => (part === null ? [] : pg.escapeIdentifier(part))).join('.');
-  const rows = await inTransaction(db, 'COMMIT', async () => {
+  const asked = [...(schema === null ? [] : [schema]), name].map(pg.escapeIdentifier).join('.');
+  const [found] = await inTransaction(db, 'COMMIT', async () => {
     await db.query(`SELECT set_config('search_path', reset_val, true) FROM pg_settings WHERE name = 'search_path'`);
-    return await db.query<{ found: string | null; schema: string | null; user: string }>(
-      `SELECT nspname::text AS found, coalesce($2, current_schema()::text) AS schema, current_user::text AS user
-       FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
-       LEFT JOIN pg_class c ON c.oid = to_regclass(name) LEFT JOIN pg_namespace n ON n.oid = relnamespace ORDER BY place`,
-      [all.map((one) => quoted([schema, one])), schema],
+    return await db.query<{ exists: boolean; schema: string | null; user: string }>(
+      `SELECT nspname IS NOT NULL AS exists, coalesce(nspname::text, $2, current_schema()::text) AS schema,
+         current_user::text AS user
+       FROM (SELECT) AS one LEFT JOIN pg_class c ON c.oid = to_regclass($1) LEFT JOIN pg_namespace n ON n.oid = relnamespace`,
+      [asked, schema],
     );
   });
-  const [table = '', prices = '', contributors = '', identifiers = '', cursor = ''] = all.map((one, index) => {
-    const row = rows[index];
-    return quoted([row?.found ?? row?.schema ?? null, one]);
-  });
-  const found = rows[0]?.found ?? null;
-  const key = `${found ?? rows[0]?.schema ?? ''}.${name}`;
-  const user = quoted([rows[0]?.user ?? '']);
-  return { table, prices, contributors, identifiers, cursor, key, exists: found !== null, user };
+  const { exists = false, user = '' } = found ?? {};
+  const place = found?.schema ?? '';
+  const [table = '', prices = '', contributors = '', identifiers = '', cursor = ''] = plainNames(name).map(
+    (one) => (place === '' ? '' : `${pg.escapeIdentifier(place)}.`) + pg.escapeIdentifier(one),
+  );
+  const key = `${place}.${name}`;
+  return { table, prices, contributors, identifiers, cursor, key, exists, user: pg.escapeIdentifier(user) };
 }
 
 export const LAYOUT = layoutIn({

@@ -21,9 +21,9 @@ export const WIDTHS = {
  */
 const DO_NOT_WAIT = `set_config('synchronous_commit', 'off', true)`;
 
-/** The first parameters: the new cursor ($1 to $6), and the cursor that must be there ($7 to $9). */
-const EXPECTED = 'c.table_name = $1 AND c.incarnation = $2 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9';
-const MARK_PARAMETERS = 9;
+/** The first parameters: the new cursor ($1 to $6), and the cursor that must be there ($7 to $10). */
+const EXPECTED = 'c.table_name = $1 AND c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9';
+const MARK_PARAMETERS = 10;
 
 /**
  * The columns of rows that are parameters, each column as texts. In a select list, PostgreSQL takes the next element of
@@ -71,7 +71,7 @@ function deliverText(names: TableNames, removals: Removals, how: How): string {
     WHERE ${isOlder('excluded.fill', 'excluded.seq')}`;
   const deletes = deleteParts(names, 'p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)');
   return `WITH moved AS (
-      UPDATE ${cursor} AS c SET generation = $3, cursor = $4, at = $5, late = $6,
+      UPDATE ${cursor} AS c SET incarnation = $2, generation = $3, cursor = $4, at = $5, late = $6,
         has_rows = cardinality($${product}::text[]) > 0 OR EXISTS (SELECT FROM ${table} AS t ${kept})
       WHERE ${EXPECTED} AND (NOT c.has_rows OR EXISTS (SELECT FROM ${table}))
       RETURNING c.fill
@@ -126,31 +126,31 @@ export function statementsOf(names: TableNames, removals: Removals) {
   // Greater than the fill number of any row, even if the cursor row was lost.
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   return {
-    /** $10: the incarnation that must be there; null if the table must not have a cursor. */
+    /** $10 is null if the table must not have a cursor. */
     beginFill: `INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late, fill, has_rows, fill_ended)
       SELECT $1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, ${now}, found, NOT found
       FROM (SELECT EXISTS (SELECT FROM ${table}) AS found) AS looked
       ON CONFLICT (table_name) DO UPDATE SET incarnation = $2, generation = $3, cursor = $4, at = $5, late = $6,
         fill = greatest(c.fill + 1, excluded.fill), has_rows = excluded.has_rows,
         fill_ended = excluded.fill_ended
-      WHERE c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
+      WHERE ${EXPECTED}
       RETURNING fill_ended AS "fillEnded", NOT has_rows AND ${isEmpty} AS "isNew"`,
     deliver: deliverText(names, removals, 'deliver'),
     /** Without the parameters of removals. Violates the primary key if the table has one of the products. */
     insert: deliverText(names, removals, 'insert'),
     repair: deliverText(names, removals, 'repair'),
     endFillStep: endFillStepText(names, removals),
-    /** $10: the last key of the table; null without a fill. */
+    /** $11: the last key of the table; null without a fill. */
     endFill: `WITH moved AS (
-        UPDATE ${cursor} AS c SET generation = $3, cursor = $4, at = $5, late = $6, fill_ended = true,
+        UPDATE ${cursor} AS c SET incarnation = $2, generation = $3, cursor = $4, at = $5, late = $6, fill_ended = true,
           has_rows = EXISTS (SELECT FROM ${table}) WHERE ${EXPECTED} RETURNING 1
-      ), ${deleteParts(names, `EXISTS (SELECT FROM moved) AND p.vbid > $10::text AND ${isUnsold(table)}`)} SELECT count(*)::int AS moved FROM moved`,
+      ), ${deleteParts(names, `EXISTS (SELECT FROM moved) AND p.vbid > $11::text AND ${isUnsold(table)}`)} SELECT count(*)::int AS moved FROM moved`,
   };
 }
 
 /** The new cursor, and the cursor that must be there. */
 export function markParameters(key: string, mark: Mark, written: Mark | null): unknown[] {
   const { incarnation, generation, cursor, at, late } = mark;
-  const expected = [written?.generation ?? 0, written?.cursor ?? 0, written?.late ?? 0];
+  const expected = [written?.generation ?? 0, written?.cursor ?? 0, written?.late ?? 0, written?.incarnation ?? null];
   return [key, incarnation, generation, cursor, at, late, ...expected];
 }

@@ -36,7 +36,7 @@ export function postgresTables(db: PostgresConnection, { table, names, removals 
     names,
     db,
     beginFill: async (mark, written) => {
-      const values = [...markParameters(key, mark, written), written?.incarnation ?? null];
+      const values = markParameters(key, mark, written);
       const [begun] = await db.query<{ fillEnded: boolean; isNew: boolean }>(sql.beginFill, values);
       return begun;
     },

@@ -46,6 +46,9 @@ function rowOf({ vbid, seq, generation, op, at, id, body }: StoredRow): Row {
   return [vbid, BigInt(seq), BigInt(generation), op, BigInt(at), id, ...values, body];
 }
 
+/** For safety: another writer of the bucket could let a small file become gigabytes. A file of ours has less than a quarter. */
+const UNPACKED = { maxOutputLength: 256 * 2 ** 20 };
+
 const parquet: RowFormat = {
   extension: 'parquet',
   encode: (rows) => {
@@ -55,7 +58,7 @@ const parquet: RowFormat = {
   decode: async (bytes) => {
     const file = new Uint8Array(bytes).buffer;
     const columns = Object.keys(rowSchema.shape);
-    const compressors = { GZIP: (given: Uint8Array) => gunzipSync(given) };
+    const compressors = { GZIP: (given: Uint8Array) => gunzipSync(given, UNPACKED) };
     // As text: parsed JSON would lose the digits of numbers.
     const parsers = { jsonFromBytes: (text: Uint8Array) => Buffer.from(text).toString() };
     return z.array(rowSchema).parse(await parquetReadObjects({ file, columns, compressors, parsers }));
@@ -72,7 +75,7 @@ const ndjson: RowFormat = {
     return gzipSync(lines.join(''));
   },
   decode: async (bytes) =>
-    gunzipSync(bytes)
+    gunzipSync(bytes, UNPACKED)
       .toString()
       .split('\n')
       .slice(0, -1)

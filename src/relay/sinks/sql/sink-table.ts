@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from '../../sink.ts';
-import { emptyPosition, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
+import { emptyPosition, isOfOtherSink, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import type { Written } from './event-rows.ts';
 import { hasRows, type SqlClient, type TableNames, type TableOptions } from './table-layout.ts';
@@ -127,6 +127,10 @@ async function positionOf(
 ): Promise<{ readonly position: Opened; readonly mustFill: boolean }> {
   const loss = lossOf(table, found);
   const isFilled = found?.isFilled ?? (await hasRows(db, names.table));
+  // The relay decides whether this sink may take the table over from another one of its mirror.
+  if (found !== null && isOfOtherSink(found, mark)) {
+    return { position: loss === null ? found : { ...markAtStart(found), refill: loss }, mustFill: false };
+  }
   // An empty table may be filled by this mirror, even if another one filled it before.
   if (!isFilled && (loss !== null || found?.incarnation !== mark.incarnation)) {
     return { position: emptyPosition(mark, loss ?? `table ${table} is empty`), mustFill: true };

@@ -4,20 +4,18 @@ import { SinkError } from '../../sink.ts';
 
 /* The tables of a sink in a database, whatever its kind: their names, columns and owners. */
 
-/** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. MySQL takes 64. */
-const MAX_NAME = 63;
-
 /** The comment of every table that catchword made. It moves with the table, by a dump as well. */
 export const COMMENT = 'catchword made this table: it replaces and removes rows';
 
-const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
+/** PostgreSQL truncates names to 63 characters: two tables would share `<table>_contributors`. MySQL takes 64. */
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,49}$/;
 
 /** Options of a sink with tables. */
 export const TABLE_OPTIONS = {
   table: z
     .string()
     .refine((name) => name.split('.').length <= 2 && name.split('.').every((part) => IDENTIFIER.test(part)), {
-      error: 'a name such as products or shop.products',
+      error: 'a name of at most 50 characters such as products or shop.products',
     })
     .default('products'),
   removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
@@ -75,8 +73,7 @@ export interface TableOptions {
 
 /** Names of a sink's tables without their schema: the products, each part, the cursors. */
 export function plainNames(table: string): readonly string[] {
-  const parts = PART_NAMES.map((part) => `${table.slice(0, MAX_NAME - part.length - 1)}_${part}`);
-  return [table, ...parts, 'catchword_cursor'];
+  return [table, ...PART_NAMES.map((part) => `${table}_${part}`), 'catchword_cursor'];
 }
 
 /** The SQL type of each kind of column. Keys are compared byte by byte. */

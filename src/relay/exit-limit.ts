@@ -1,0 +1,151 @@
+import { setImmediate as otherWork } from 'node:timers/promises';
+import type { RecordedChange } from '../catalog/event.ts';
+import { isWithdrawnBody } from '../catalog/field-values.ts';
+import { holdOf } from '../catalog/run-types.ts';
+import { createHistory } from '../store/history/history.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { HeldSink } from '../store/schema/sink-tables.ts';
+import type { FeedContext } from './feed-context.ts';
+import { viewAt, viewedChanges } from './store-contents.ts';
+import { forecastView } from './view-forecast.ts';
+
+/*
+ * What may leave a store without a decision? Whatever takes products away from it is counted against what the store has,
+ * before the first of them leaves, and more than CATCHWORD_REMOVAL_LIMIT allows waits for a person:
+ *
+ *   a run removes products, or changes them so that they leave the view, or    counted here, for each run, over all of its
+ *   so that an expression of the view fails on them                            changes that the log has
+ *   a changed view                                                             counted by settle-view.ts
+ *   a repair                                                                   counted by compare-store.ts
+ *
+ * A run goes on writing while its changes are delivered. So some may leave before it exceeds the limit: never more than the
+ * limit. Removals that the source announced, or an operator approved, are not counted: the run has asked about them. The end of
+ * a fill is not counted: only the store knows which rows the fill did not deliver.
+ */
+
+/** Changes that are judged before others get their turn. */
+const STEP = 250;
+/** Delivered changes in which the run that comes next is looked for, when a sink is opened. For safety: more takes seconds. */
+const LOOK_BACK = 20_000;
+
+/** How many products leave a store, of how many, and how many may. */
+export interface Leaving {
+  readonly removed: number;
+  readonly has: number;
+  readonly limit: number;
+}
+
+/** @returns null if so many may leave */
+export function tooMany({ removalLimit }: Pick<FeedContext, 'removalLimit'>, removed: number, has: number) {
+  const limit = removalLimit(has);
+  return removed > limit ? { removed, has, limit } : null;
+}
+
+export function leavingText({ removed, has, limit }: Leaving): string {
+  return `would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
+}
+
+/** Writes unless delivery has restarted, or moved, meanwhile. */
+export function writeIf(
+  { leased, row }: FeedContext,
+  { generation, cursor }: SinkRow,
+  work: Parameters<FeedContext['leased']['write']>[0],
+): void {
+  leased.write((writer) => {
+    const now = row();
+    if (now.generation === generation && now.cursor === cursor) work(writer);
+  });
+}
+
+/** Sends nothing more until an operator decides. @param reason for the log */
+export function holdSink(context: FeedContext, sink: SinkRow, held: HeldSink, reason: string): void {
+  const { acks, config, log } = context;
+  acks.flush();
+  writeIf(context, sink, ({ sinks }) => sinks.hold(sink.id, held));
+  log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
+}
+
+/** What a run takes away from the store. */
+interface RunLoss {
+  removed: number;
+  /** The last change that takes something away. */
+  last: number;
+  /** Null until it is needed: counting what the store has reads every product. */
+  has: number | null;
+}
+
+/** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
+export function createExit(context: FeedContext) {
+  const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
+  const history = createHistory(store);
+  const losses = new Map<number, RunLoss>();
+  let judgedTo: number | null = null;
+
+  /** Counts what the changes up to the newest one take away. */
+  async function judge(sink: SinkRow, from: number): Promise<void> {
+    const viewed = viewedChanges(store, sink, from, prepare, history);
+    const last = store.changes.lastSeq();
+    const approved = new Map<number, boolean>();
+
+    /** Whether a person, or the source before it, has decided that the product goes. */
+    function isDecided({ op, before, runId }: RecordedChange): boolean {
+      if (op !== 'removed') return false;
+      const run = approved.has(runId) ? undefined : store.runs.get(runId);
+      if (run !== undefined) approved.set(runId, holdOf(run)?.verdict === 'approved');
+      return approved.get(runId) === true || isWithdrawnBody(before ?? '{}');
+    }
+
+    for (let at = from; at < last; ) {
+      const { changes, to } = history.matching(at, STEP, viewed === null ? { op: ['removed'] } : { keys: viewed.keys });
+      for (const change of changes) {
+        const { seq, runId } = change;
+        if ((viewed === null ? change : viewed.of(change))?.op !== 'removed' || isDecided(change)) continue;
+        const { removed = 0, has = null } = losses.get(runId) ?? {};
+        losses.set(runId, { removed: removed + 1, last: seq, has });
+      }
+      at = to;
+      judgedTo = at;
+      await otherWork();
+      stopping.throwIfAborted();
+    }
+  }
+
+  async function productsOf(sink: SinkRow): Promise<number> {
+    const view = viewAt(store.sinks.views(sink.id), sink.generation);
+    const now = view === undefined ? null : prepare(view);
+    return (await forecastView(store, sink, prepare, now, sink.cursor, stopping)).has;
+  }
+
+  /**
+   * Holds the sink if a run that comes next takes too much away. A fill, and a changed view, were judged before they began.
+   * @param sink with its newest confirmed position
+   * @returns whether it is held
+   */
+  return async function holdIfTooMuchLeaves(sink: SinkRow): Promise<boolean> {
+    const { cursor, backfillTo, approvedRun } = sink;
+    if (cursor < backfillTo) return false;
+    const from = judgedTo ?? Math.max(store.changes.prunedTo(), backfillTo, cursor - LOOK_BACK);
+    if (from >= store.changes.lastSeq()) return false;
+    // What the view fails on is noted when it is delivered.
+    noteViewFailures();
+    const failures = config.view?.failures;
+    const failedBefore = failures?.().count ?? 0;
+    await judge(sink, from);
+    const failed = (failures?.().count ?? 0) - failedBefore;
+    for (const [run, loss] of losses) {
+      if (loss.last <= cursor) losses.delete(run);
+      else if (run > approvedRun && loss.removed > removalLimit(0)) {
+        loss.has ??= await productsOf(sink);
+        const found = tooMany(context, loss.removed, loss.has);
+        if (found === null) continue;
+        const failing = failed === 0 ? '' : `. An expression of its view fails on ${failures?.().last}`;
+        const reason = `run ${run}, which comes next, ${leavingText(found)}${failing}`;
+        noteViewFailures(false);
+        holdSink(context, sink, { why: 'run', run, reason }, reason);
+        return true;
+      }
+    }
+    noteViewFailures(false);
+    return false;
+  };
+}

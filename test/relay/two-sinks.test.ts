@@ -1,0 +1,139 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SinkTarget } from '../../src/relay/contract/checks.ts';
+import { until } from '../../src/relay/contract/harness.ts';
+import { requireOwnStores, sinkConfig } from '../../src/relay/sink-config.ts';
+import { runHere } from '../support/in-process.ts';
+import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { natsAvailable } from '../support/nats.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
+import { redisAvailable } from '../support/redis.ts';
+import { books, temporaryMirror } from './feeding.ts';
+import { useNats, useRedis } from './servers.ts';
+import { mysqlTarget, natsBucketTarget, postgresTarget, redisKeysTarget, redisTarget } from './targets.ts';
+
+const sinkAt = (name: string, url: string) =>
+  sinkConfig({ env: `CATCHWORD_SINK_${name.toUpperCase()}`, name, url, secret: undefined });
+
+/** Feeds a store by one sink; then a second one, at another spelling of the address, must stop and leave it alone. */
+async function expectOneSink(prepared: Promise<SinkTarget>, spell: (url: string) => string): Promise<void> {
+  const target = await prepared;
+  onTestFinished(() => target.remove());
+  const { store, change, start, stop } = temporaryMirror();
+  const sinks = [sinkAt('second', spell(target.url)), sinkAt('first', target.url)];
+  const [second, first] = sinks;
+  if (first === undefined || second === undefined) throw new Error('unreachable');
+  expect(() => requireOwnStores(sinks)).not.toThrow();
+  const isFed = () => store.sinks.get('first')?.cursor === store.changes.lastSeq();
+  change(books(50, 1));
+  start(first);
+  await until('the first sink has filled the store', isFed);
+  await stop();
+  change(books(5, 2));
+  start(first, { sinks });
+  await until('the second sink stops', () => store.sinks.get('second')?.state === 'stopped');
+  await until('the first sink goes on', isFed);
+  const { error } = store.sinks.get('second') ?? {};
+  expect(error).toMatch(/: the sink first writes here\. Let second have another .*Do not replay second/);
+  // The advice for another conflict does not help either.
+  store.request((writer) => {
+    const { id = 0 } = store.sinks.get('second') ?? {};
+    writer.sinks.replay(id, 0, true);
+    writer.sinks.setState(id, 'running');
+  });
+  await until('the second sink stops again', () => store.sinks.get('second')?.state === 'stopped');
+  change(books(7, 3));
+  await until('the first sink still goes on', isFed);
+  await stop();
+  const { products } = await target.read();
+  expect(products.size).toBe(50);
+  expect(products.get('P0')).toEqual({ vbid: 'P0', version: 3 });
+}
+
+describe.skipIf(!postgresAvailable)('two sinks of one table in PostgreSQL', () => {
+  const postgres = usePostgres();
+
+  it.each([
+    ['with its schema', (url: string) => url.replace('table=', 'table=public.')],
+    ['on a host with another name', (url: string) => url.replace('127.0.0.1', 'localhost')],
+  ])('are one too many: %s', async (_what, spell) => {
+    await expectOneSink(postgresTarget(postgres.port), spell);
+  });
+});
+
+describe.skipIf(!mariadbAvailable)('two sinks of one table in MariaDB', () => {
+  const mariadb = useMariadb({ settings: ['--lower-case-table-names=1'] });
+
+  it.each([
+    [
+      'under its other scheme and host',
+      (url: string) => url.replace('mysql://root@127.0.0.1', 'mariadb://root@localhost'),
+    ],
+    ['with its database', (url: string) => url.replace('table=', 'table=shop.')],
+    [
+      'in capitals, where the server folds them',
+      (url: string) => url.replace(/table=(\w+)/, (text) => text.toUpperCase().replace('TABLE', 'table')),
+    ],
+  ])('are a mistake: %s', async (_what, spell) => {
+    await expectOneSink(mysqlTarget(mariadb.server.port), spell);
+  });
+});
+
+describe.skipIf(!redisAvailable || !natsAvailable)('two sinks of one store of values', () => {
+  const redis = useRedis();
+  const nats = useNats();
+  const spell = (url: string): string => url.replace('127.0.0.1', 'localhost');
+
+  it('are refused by a stream of Redis', () => expectOneSink(redisTarget(redis.server.port), spell));
+  it('are refused by keys of Redis', () => expectOneSink(redisKeysTarget(redis.server.port), spell));
+  it('are refused by a bucket of NATS', () => expectOneSink(natsBucketTarget(nats.server.port), spell));
+
+  it('are refused if the keys of one begin like those of the other, in whichever order they began', async () => {
+    const outer = await redisKeysTarget(redis.server.port);
+    onTestFinished(() => outer.remove());
+    const { store, change, start, stop } = temporaryMirror();
+    const sinks = [sinkAt('inner', `${spell(outer.url)}:books`), sinkAt('outer', outer.url)];
+    // Both begin with an empty store.
+    start(sinks[0] as (typeof sinks)[0], { sinks });
+    await until('both are open', () => store.sinks.list().every(({ opened }) => opened));
+    change(books(20, 1));
+    await until('both are filled', () => store.sinks.list().every(({ cursor }) => cursor === 20));
+    await stop();
+    start(sinks[0] as (typeof sinks)[0], { sinks });
+    await until('the inner one fails', () => (store.sinks.get('inner')?.error ?? null) !== null);
+    expect(store.sinks.get('inner')?.error).toContain('Redis: another sink has keys under');
+  });
+});
+
+describe('the settings of two sinks', () => {
+  it.each([
+    ['jsonl:a.jsonl', 'jsonl:a.jsonl?rotate=1MB'],
+    ['postgres://u@h/shop?table=books', 'postgresql://other@h:5432/shop?table=books'],
+    ['mysql://u@h/shop', 'mariadb://u@h:3306/shop?table=products'],
+    ['redis://h/0?keys=shop', 'redis://h/0?keys=shop:books'],
+    ['redis://h/0?keys=shop:books', 'redis://h/0?keys=shop'],
+  ])('are refused if they have one store: %s and %s', (one, other) => {
+    const sinks = [sinkAt('one', one), sinkAt('other', other)];
+    expect(() => requireOwnStores(sinks)).toThrow(/^the sinks one and other have one store: /);
+  });
+
+  it.each([
+    ['webhook+https://h/hook?shop=1', 'webhook+https://h/hook?shop=2'],
+    ['redis://h/0?keys=shop', 'redis://h/0?keys=shop2'],
+    ['redis://h/0?stream=shop', 'redis://h/0?keys=shop'],
+    ['postgres://u@h/shop?table=books', 'postgres://u@h/shop?table=films'],
+  ])('are accepted if each has its own store: %s and %s', (one, other) => {
+    requireOwnStores([sinkAt('one', one), sinkAt('other', other)]);
+  });
+
+  it('stop each command with both names, before anything is sent', async () => {
+    const settings = { CATCHWORD_SINK_ONE: 'jsonl:a.jsonl', CATCHWORD_SINK_OTHER: 'jsonl:a.jsonl' };
+    const directory = temporaryDirectory();
+    const ended = await runHere(['relay'], settings, directory);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain('the sinks one and other have one store: ');
+    expect((await runHere(['doctor'], settings, directory)).stdout).toContain(
+      'the sinks one and other have one store: ',
+    );
+  });
+});
