@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { elementsOf, objectMembers, objectText } from './json-text.ts';
 
 /** A JSON pointer (RFC 6901) as its unescaped parts. A part `*` stands for every element of an array, or every member. */
@@ -70,6 +71,11 @@ export function canonicalJson(text: string, ignored: readonly Pointer[] = []): s
  */
 export function sameContent(a: string, b: string, ignored: readonly Pointer[] = []): boolean {
   return a === b || canonicalJson(a, ignored) === canonicalJson(b, ignored);
+}
+
+/** A number from 1 to 2^32 that is the same for texts with the same content. */
+export function contentDigest(text: string): number {
+  return 1 + createHash('sha256').update(canonicalJson(text)).digest().readUInt32BE();
 }
 
 /** The difference between two versions; the older one can be restored from the newer one and this. */

@@ -69,9 +69,17 @@ export function windowsOver(low: number, high: number, layout: Layout): Window[]
   return windows;
 }
 
-/** Whether the window holds the end of the list, so that nothing after it needs to be read. */
-export function holdsEnd({ page, perPage, items, doubt }: Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'>) {
-  return doubt === null && items < perPage && (items > 0 || page === 1);
+type Held = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'>;
+
+/** Whether the window holds the end of the list, so that nothing after it needs to be read. An empty one shows no end. */
+export function holdsEnd({ perPage, items, doubt }: Held): boolean {
+  return doubt === null && items < perPage && items > 0;
+}
+
+/** Whether one response held the whole list, which may be empty. @param windows of one pass */
+export function isWhole([only, ...others]: readonly Held[]): boolean {
+  if (only === undefined || others.length > 0 || only.page !== 1) return false;
+  return holdsEnd(only) || (only.doubt === null && only.items === 0);
 }
 
 /** The windows of a pass, and which of them were read. */

@@ -1,21 +1,24 @@
-import { endOf, holdsEnd, startOf, type WindowRead } from './plan.ts';
+import { endOf, holdsEnd, isWhole, startOf, type WindowRead } from './plan.ts';
 
 /*
  * Decides whether windows that were read one after another, while the list changed, hold the whole list.
  *
- * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. If a
- * chain of joined windows leads from a window at offset 0 to one that holds the end of the list, then every product
- * that existed, unmodified, during all reads is in one of the windows: docs/page-drift.md has the proof. Products that
- * were modified join nothing, even where two windows hold the same ones at the same places: a job that edits them in
- * turn moves all of them past a product that nothing touched.
+ * Two windows are *joined* by a product that is in both, that no delta tells of, and that both show alike: it was not
+ * modified since the first of the two reads. If each window of the first pass is joined with the next one, directly or
+ * through repairs, from the head of the list to its end, then every product that existed, unmodified, during all reads
+ * is in one of the windows: docs/page-drift.md has the proof. Products that were modified join nothing, even where two
+ * windows hold the same ones at the same places: a job that edits them in turn moves all of them past a product that
+ * nothing touched.
  *
- * A source may list a product twice, at two distant places, and windows of both places hold it. But two pieces of one
- * list overlap where one of them ends: before what they share, and after it, one of them holds nothing. A few products
- * that vanished from there between the reads are allowed, as many as the two share and a few more.
+ * A source may list a product twice, and windows of both places hold it. But two pieces of one list overlap where one of
+ * them ends: before what they share, and after it, one of them holds nothing. A few products that vanished from there
+ * between the reads are allowed, as many as the two share and a few more.
  */
 
 /** A window that was read in `pass`. */
-export type SeamWindow = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'> & { readonly pass: number };
+export type SeamWindow = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt' | 'numItems'> & {
+  readonly pass: number;
+};
 
 /** Two neighbouring windows, or a window and the list's end, that are not joined. */
 export interface Gap {
@@ -34,8 +37,8 @@ interface SeamInput<W extends SeamWindow> {
   readonly idsOf: (window: W) => readonly number[];
   /** Returns the last pass whose delta listed the product; -1 if none did. A delta's own products may join its windows. */
   readonly modifiedIn: (id: number) => number;
-  /** Returns whether the product is still as it was in this window. A change may be in no delta: it is late, or erased. */
-  readonly steady: (id: number, window: W) => boolean;
+  /** Returns whether both windows show the product alike. A change may be in no delta: it is late, or erased. */
+  readonly isAlike: (id: number, a: W, b: W) => boolean;
   readonly highest: number;
 }
 
@@ -70,198 +73,169 @@ export function previewSeam(
 /** How many more products than they share two joined windows may both hold before it, or after it. */
 const VANISHED = 3;
 
-/** What a window shares with another one: positions among the unmodified products of each, `first` and `last` in both. */
-interface Shared {
-  count: number;
-  readonly first: readonly [there: number, here: number];
-  last: readonly [there: number, here: number];
+/** A window with its products. */
+interface Loaded<W> {
+  readonly window: W;
+  readonly ids: readonly number[];
+  /** Its products, each once. */
+  readonly products: readonly number[];
 }
 
-/** Whether two windows may be pieces of one list. @param most the positions of their last unmodified products */
-function canOverlap({ count, first, last }: Shared, most: readonly [there: number, here: number]): boolean {
-  const before = Math.min(...first);
-  const after = Math.min(most[0] - last[0], most[1] - last[1]);
-  return Math.max(before, after) <= count + VANISHED;
+function load<W extends SeamWindow>({ idsOf }: SeamInput<W>, window: W): Loaded<W> {
+  const ids = idsOf(window);
+  // Most windows list products in the order of their ids.
+  const isDistinct = ids.every((id, at) => id > (ids[at - 1] ?? 0));
+  return { window, ids, products: isDistinct ? ids : [...new Set(ids)].filter((id) => id > 0) };
 }
 
-/** Union-find over the indexes 0 to `size` - 1. */
-function createSets(size: number) {
-  const parent = Int32Array.from({ length: size }, (_, index) => index);
-  function find(index: number): number {
-    let root = index;
-    while (parent[root] !== root) root = parent[root] as number;
-    for (let at = index; at !== root; ) {
-      const next = parent[at] as number;
-      parent[at] = root;
-      at = next;
+/** The place of a product that a delta tells of. No window holds so many. */
+const MODIFIED = 65_535;
+
+/** Compares windows by the products in both that no delta tells of. Keeps 6 bytes for each product. */
+function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: SeamInput<W>) {
+  /** For each product, the number of the window that was noted last with it, and its place there among the unmodified. */
+  const holders = new Uint32Array(highest + 1);
+  const places = new Uint16Array(highest + 1);
+  /** Products that two windows show differently, and how often two show one alike. */
+  const unlike = new Set<number>();
+  let alike = 0;
+  let number = 0;
+  let noted: W | null = null;
+  let size = 0;
+
+  /** @param onHeld called with each product and the number of the window that held it before, from 1 on; 0: none did */
+  function note({ window, products }: Loaded<W>, onHeld?: (id: number, holder: number) => void): void {
+    noted = window;
+    number++;
+    size = 0;
+    // Calls few functions: this runs for each product of the catalog before V8 has optimized it.
+    for (let at = 0; at < products.length; at++) {
+      const id = products[at] ?? 0;
+      onHeld?.(id, holders[id] ?? 0);
+      holders[id] = number;
+      places[id] = modifiedIn(id) > window.pass ? MODIFIED : size++;
     }
-    return root;
   }
+
   return {
-    find,
-    join: (a: number, b: number): void => {
-      parent[find(a)] = find(b);
+    note,
+    /** The number of the window that was noted last with the product; 0 for none. */
+    holderOf: (id: number): number => holders[id] ?? 0,
+    likeness: () => ({ alike, unlike: unlike.size }),
+    /** What two windows share. `count`: products that join them. */
+    overlap: (a: Loaded<W>, b: Loaded<W>) => {
+      if (noted !== a.window) note(a);
+      let [count, disorder, before, behind, there, here] = [0, 0, 0, 0, -1, -1];
+      for (let at = 0; at < b.products.length; at++) {
+        const id = b.products[at] ?? 0;
+        if (modifiedIn(id) > b.window.pass) continue;
+        here++;
+        behind++;
+        const place = places[id] ?? MODIFIED;
+        if (holders[id] !== number || place === MODIFIED) continue;
+        if (!isAlike(id, a.window, b.window)) {
+          unlike.add(id);
+          continue;
+        }
+        alike++;
+        if (count++ === 0) before = Math.min(place, here);
+        if (place < there) disorder++;
+        there = place;
+        behind = 0;
+      }
+      const outside = Math.max(before, Math.min(behind, size - 1 - there));
+      return { count, disorder, isJoined: count > 0 && outside <= count + VANISHED };
     },
   };
 }
 
-/** Joins windows, given in the order of `all`, by the unmodified products that they share. */
-function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<W>) {
-  const { root, modifiedIn, steady, highest } = input;
-  const sets = createSets(all.length);
-  /** For each product, one plus the index of the window that it was last found in, and its position there. */
-  const owner = new (all.length < 65_535 ? Uint16Array : Uint32Array)(highest + 1);
-  /** The position among the unmodified products of that window. */
-  const place = new Uint16Array(highest + 1);
-  /** For each window, how many unmodified products it holds. */
-  const unmodified = new Uint16Array(all.length);
+/** Examines the windows of the first pass, in list order, each with the next one. Visits every id once. */
+function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput<W>) {
+  const comparer = createComparer(input);
   /** For each product that a window repeats, how often at most. */
   const repeats = new Map<number, number>();
-  /** Unmodified products of the first pass that are in two windows which are not neighbours. */
+  /** Unmodified products that are in two windows which are not neighbours. */
   const doubled = new Set<number>();
-  let disorder = 0;
-
-  function productsOf(ids: readonly number[]): readonly number[] {
-    // Most windows list products in the order of their ids.
-    if (ids.every((id, at) => id > (ids[at - 1] ?? 0))) return ids;
-    const visited = new Set<number>();
-    const again = new Map<number, number>();
-    for (const id of ids) {
-      if (id === 0) continue;
-      if (visited.has(id)) again.set(id, (again.get(id) ?? 0) + 1);
-      visited.add(id);
+  const shared: number[] = [];
+  const joined: boolean[] = [];
+  let [different, disorder] = [0, 0];
+  let isStill = base[0]?.page === 1;
+  let before: Loaded<W> | undefined;
+  for (const [at, window] of base.entries()) {
+    const held = load(input, window);
+    const { ids, products } = held;
+    if (before !== undefined) {
+      const found = comparer.overlap(before, held);
+      shared.push(found.count);
+      joined.push(found.isJoined);
+      disorder += found.disorder;
+      const shift = startOf(window) - startOf(before.window);
+      // Empty windows after the end show nothing.
+      if (ids.length > 0 && !standStill(shift, before.ids, ids)) isStill = false;
+      const [earlier, both] = [before.window, before.ids.slice(shift, shift + ids.length)];
+      if (isStill && !both.every((id) => input.isAlike(id, earlier, window))) isStill = false;
     }
-    for (const [id, times] of again) repeats.set(id, Math.max(times, repeats.get(id) ?? 0));
-    return [...visited];
-  }
-
-  /**
-   * Joins the window with those that its unmodified products were found in before.
-   * @param isFirst whether the window is of the first pass. Later ones do not move products that it has, because further
-   *   repairs are compared with their places
-   * @returns how many products it shares with its neighbour
-   */
-  function joinAll(window: W, at: number, ids: readonly number[], isFirst: boolean): number {
-    const overlaps = new Map<number, Shared>();
-    let previous = -1;
-
-    function share(id: number, otherAt: number, position: number): void {
-      if (!steady(id, all[otherAt] as W) || !steady(id, window)) return;
-      const there = place[id] ?? 0;
-      const shared = overlaps.get(otherAt);
-      if (shared === undefined) {
-        overlaps.set(otherAt, { count: 1, first: [there, position], last: [there, position] });
-      } else {
-        shared.count++;
-        shared.last = [there, position];
+    comparer.note(held, (id, holder) => {
+      if (holder === 0) different++;
+      else if (holder < at && input.modifiedIn(id) <= window.pass) doubled.add(id);
+    });
+    const rejected = ids.filter((id) => id === 0).length;
+    different += rejected;
+    if (ids.length - rejected > products.length) {
+      for (const id of products) {
+        const times = ids.filter((one) => one === id).length - 1;
+        if (times > 0) repeats.set(id, Math.max(times, repeats.get(id) ?? 0));
       }
-      if (otherAt !== at - 1 || window.pass !== root) return;
-      if (there < previous) disorder++;
-      previous = there;
     }
-
-    const products = productsOf(ids);
-    let position = 0;
-    // Calls no function for most products: this runs for each product of the catalog before V8 has optimized it.
-    for (let index = 0; index < products.length; index++) {
-      const id = products[index] ?? 0;
-      if (modifiedIn(id) > window.pass) continue;
-      const otherAt = (owner[id] ?? 0) - 1;
-      if (otherAt >= 0) share(id, otherAt, position);
-      if (isFirst && otherAt >= 0 && otherAt < at - 1) doubled.add(id);
-      if (isFirst || otherAt < 0) {
-        owner[id] = at + 1;
-        place[id] = position;
-      }
-      position++;
-    }
-    unmodified[at] = position;
-    for (const [otherAt, shared] of overlaps) {
-      const most = [(unmodified[otherAt] ?? 0) - 1, (unmodified[at] ?? 0) - 1] as const;
-      if (canOverlap(shared, most)) sets.join(otherAt, at);
-    }
-    return overlaps.get(at - 1)?.count ?? 0;
+    before = held;
   }
-
-  return {
-    sets,
-    owner,
-    joinAll,
-    doubled,
-    disorder: () => disorder,
-    repeated: () => [...repeats.values()].reduce((sum, times) => sum + times, 0),
-  };
-}
-
-type Sets = ReturnType<typeof createSets>;
-
-/** The sets of the windows that hold the end of the list. */
-function endsOf(windows: readonly SeamWindow[], sets: Sets): ReadonlySet<number> {
-  return new Set(windows.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : [])));
-}
-
-/** Whether a chain of joined windows leads from the head of the list to its end. */
-function reachesEnd(windows: readonly SeamWindow[], sets: Sets): boolean {
-  const ends = endsOf(windows, sets);
-  return windows.some(({ page }, at) => page === 1 && ends.has(sets.find(at)));
+  const total = base.reduce((most, { numItems }) => Math.max(most, numItems), 0);
+  return { ...comparer, repeats, doubled, shared, joined, disorder, isStill: isStill && different >= total };
 }
 
 /**
- * Examines the seams of a list: joins the windows of the first pass with each other, in list order, then each repair with
- * the windows before it. Visits every id once and keeps 4 bytes for each product, 6 with more than 65,534 windows.
+ * Examines the seams of a list: whether each window of the first pass is joined with the next one, directly or through
+ * repairs.
  */
 export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
-  const { windows, root, idsOf, steady } = input;
+  const { windows, root, idsOf } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
-  const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
-  const all = [...base, ...repairs];
-  const { sets, owner, joinAll, doubled, ...counts } = createJoiner(all, input);
-  const still = createSets(base.length);
-  const sharedCounts: number[] = [];
+  const { overlap, holderOf, likeness, ...first } = examineFirst(base, input);
+  const repairs = windows
+    .filter(({ pass }) => pass !== root)
+    .sort((a, b) => a.pass - b.pass || byOffset(a, b))
+    .map((window) => load(input, window));
 
-  let idsBefore: readonly number[] = [];
-  base.forEach((window, at) => {
-    const ids = idsOf(window);
-    const before = base[at - 1];
-    if (before !== undefined) {
-      const shift = startOf(window) - startOf(before);
-      const isStill =
-        standStill(shift, idsBefore, ids) &&
-        idsBefore.slice(shift, shift + ids.length).every((id) => steady(id, before) && steady(id, window));
-      if (isStill) still.join(at - 1, at);
-    }
-    idsBefore = ids;
-    const common = joinAll(window, at, ids, true);
-    if (at > 0) sharedCounts.push(common);
+  /** Where repairs found products of the first pass: the offset there, and how much lower the repair's is. */
+  const found = repairs.flatMap(({ window, ids }) => {
+    const known = ids.findIndex((id) => id > 0 && holderOf(id) > 0);
+    const holder = base[holderOf(ids[known] ?? 0) - 1];
+    if (holder === undefined) return [];
+    const offset = startOf(holder) + idsOf(holder).indexOf(ids[known] ?? 0);
+    return [{ pass: window.pass, offset, shift: offset - startOf(window) - known }];
   });
+
+  /** Whether repairs, each joined with the next one, lead from a window to one that is an end. */
+  function leads(from: W, isEnd: (one: Loaded<W>) => boolean): boolean {
+    const reached = [load(input, from)];
+    for (const one of reached) {
+      if (isEnd(one)) return true;
+      reached.push(...repairs.filter((repair) => !reached.includes(repair) && overlap(one, repair).isJoined));
+    }
+    return false;
+  }
 
   /** The last window with items: empty windows after the end have no seam. */
   const last = base.findLastIndex(({ items }) => items > 0);
-
-  /** Whether each pair of neighbours is joined, directly or through other windows. */
-  function joinedPairs(): boolean[] {
-    return base.slice(1, last + 1).map((_, at) => sets.find(at) === sets.find(at + 1));
-  }
-
-  const joinedAtFirst = joinedPairs();
-  /** Where repairs found products of the first pass: the offset there, and how much lower the repair's is. */
-  const found: { readonly pass: number; readonly offset: number; readonly shift: number }[] = [];
-  repairs.forEach((window, index) => {
-    const at = base.length + index;
-    const ids = idsOf(window);
-    const known = ids.findIndex((id) => id > 0 && (owner[id] ?? 0) > 0 && (owner[id] ?? 0) <= base.length);
-    const holder = base[(owner[ids[known] ?? 0] ?? 0) - 1];
-    if (holder !== undefined) {
-      const offset = startOf(holder) + idsOf(holder).indexOf(ids[known] ?? 0);
-      found.push({ pass: window.pass, offset, shift: offset - startOf(window) - known });
-    }
-    joinAll(window, at, ids, false);
+  const end = base[last];
+  const isEnded = end !== undefined && leads(end, ({ window }) => holdsEnd(window));
+  const states = first.joined.slice(0, Math.max(0, last)).map((isJoined, at) => {
+    const [before, after] = base.slice(at, at + 2);
+    if (isJoined || before === undefined || after === undefined) return 'j';
+    const other = load(input, after);
+    return leads(before, (one) => overlap(one, other).isJoined) ? 'r' : 'o';
   });
-
-  const states = joinedPairs().map((joined, at) => (joined ? (joinedAtFirst[at] ? 'j' : 'r') : 'o'));
-  const ends = endsOf(all, sets);
-  const joined = reachesEnd(all, sets);
 
   function shiftAt(offset: number): number {
     const newest = found.filter(({ pass }) => pass === found.at(-1)?.pass);
@@ -269,34 +243,35 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     return near?.shift ?? 0;
   }
 
-  const gaps: Gap[] = [];
-  base.slice(1).forEach((window, at) => {
-    const offset = startOf(window);
-    if (states[at] === 'o') gaps.push({ offset, shift: shiftAt(offset) });
+  const gaps = states.flatMap((state, at): Gap[] => {
+    const offset = startOf(base[at + 1] as W);
+    return state === 'o' ? [{ offset, shift: shiftAt(offset) }] : [];
   });
-  const end = base[last];
-  if (end !== undefined && !ends.has(sets.find(last))) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
+  if (end !== undefined && !isEnded) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
+  const isChain = base[0]?.page === 1 && isEnded && gaps.length === 0;
 
   return {
-    /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
-    sealed: joined && counts.disorder() === 0,
+    /** A chain of joined neighbours leads from the head of the list to its end, in a stable order. */
+    sealed: first.disorder === 0 && (isChain || isWhole(base)),
     /**
-     * The windows of the first pass form a chain of neighbours that hold the same products at the same places, none of
-     * which has changed since. A source can deceive this: it shows that a run need not wait, and proves nothing.
+     * Neighbours of the first pass hold the same products at the same places, each as it is in the other, and as many
+     * products were read as the highest total. A source can deceive this: it shows that a run need not wait, and proves
+     * nothing.
      */
-    stoodStill: reachesEnd(base, still),
+    stoodStill: first.isStill && end !== undefined && holdsEnd(end),
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,
-    /** None if a chain of other windows leads around them: the proof needs no more than one. */
-    gaps: joined ? [] : gaps,
+    gaps,
     /** Products whose order differs between a window and its neighbour: the list has no stable order. */
-    disorder: counts.disorder(),
+    disorder: first.disorder,
+    /** How often two windows show a product alike, and how many products two show differently; told ones do not count. */
+    ...likeness(),
     /** Items that repeat a product within one window; each once, even if neighbours share them. */
-    repeated: counts.repeated(),
+    repeated: [...first.repeats.values()].reduce((sum, times) => sum + times, 0),
     /** Products at two distant places: the list holds them twice, or they moved although they were not modified. */
-    doubled: [...doubled],
+    doubled: [...first.doubled],
     /** Products shared by neighbours: the minimum and the sum over all seams. */
-    sharedLeast: sharedCounts.reduce((least, common) => Math.min(least, common), sharedCounts[0] ?? 0),
-    sharedSum: sharedCounts.reduce((sum, common) => sum + common, 0),
+    sharedLeast: first.shared.reduce((least, common) => Math.min(least, common), first.shared[0] ?? 0),
+    sharedSum: first.shared.reduce((sum, common) => sum + common, 0),
   };
 }

@@ -51,7 +51,8 @@ export function rejectRun(leased: LeasedKeeper, runId: number): Run {
 }
 
 /**
- * Restores products that a run removed and that have not changed since, as `restored` changes. @returns how many
+ * Restores products that a run removed and that have not changed since, as `restored` changes, with the content that they
+ * had before. The next delta tells again what the run's deltas told: of a product that is withdrawn, too. @returns how many
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE if the run has not ended
  */
 export function undoRun(leased: LeasedKeeper, runId: number, nowMs: number): number {
@@ -66,6 +67,8 @@ export function undoRun(leased: LeasedKeeper, runId: number, nowMs: number): num
     }
     const restored = writer.removals.restore(runId, nowMs);
     writer.runs.amend(runId, { state: run.state, restored: run.restored + restored });
+    const starts = writer.runs.passes(runId).flatMap(({ from }) => from ?? []);
+    if (restored > 0 && starts.length > 0) writer.readAgainFrom(Math.min(...starts));
     return restored;
   });
 }

@@ -1,7 +1,7 @@
 import { isWithdrawnBody } from '../catalog/field-values.ts';
 import { createIdSet, type IdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
-import { endOf, holdsEnd, startOf, windowsOver } from '../proof/plan.ts';
+import { endOf, isWhole, startOf, windowsOver } from '../proof/plan.ts';
 import { examineSeams } from '../proof/seams.ts';
 import type { Clocks } from '../proof/watermark.ts';
 import type { Pass } from '../store/rows/runs.ts';
@@ -23,16 +23,12 @@ function countProducts(
   listed: IdSet,
   modifiedIn: (id: number) => number,
 ): number {
-  /** Deltas of whose changes a later one tells, too: what that one does not show is erased. */
-  const retold = new Set<number>();
-  for (const [at, { pass, from }] of deltas.entries()) {
-    const start = from ?? 0;
-    if (deltas.slice(at + 1).some((later) => (later.from ?? start + 1) <= start)) retold.add(pass);
-  }
+  // Not where a later delta tells of the same changes, too: what that one does not show is erased.
+  const newest = deltas.filter(({ from }, at) => !deltas.slice(at + 1).some((later) => startsBy(later, from ?? 0)));
+  const counting = new Set(newest.map(({ pass }) => pass));
 
   function isCounted(id: number): boolean {
-    const told = modifiedIn(id);
-    if (listed.has(id) || told < 0 || retold.has(told)) return listed.has(id);
+    if (listed.has(id) || !counting.has(modifiedIn(id))) return listed.has(id);
     const product = store.removals.living(id);
     return product !== undefined && !isWithdrawnBody(product.body);
   }
@@ -75,36 +71,47 @@ export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
   return kind === 'delta' || kind === 'settle';
 }
 
-/** Whether one response held the whole list. */
-export function isExact(windows: readonly Applied[]): boolean {
-  const [only] = windows;
-  return windows.length === 1 && only?.page === 1 && holdsEnd(only);
+/** Whether a delta tells of all changes since a time. */
+export function startsBy({ from }: Pick<Pass, 'from'>, since: number): boolean {
+  return from !== null && from <= since;
 }
 
-/** Returns whether a product is still as it was in a window. */
-function createSteady({ products }: Reader) {
-  return (id: number, { seq }: Applied): boolean => products.changedSeq(id) <= seq;
-}
+/** So many products that two windows show, each with another content, show that this content changes with each answer. */
+const RESTLESS = 12;
 
-/** Whether overlapping windows of a pass hold the same products where they overlap, and none has changed since. */
-function stoodStill(store: Reader, pass: Pass): boolean {
-  const windows = store.runs.checkpoints(pass.runId, pass.pass);
-  if (pass.seam === 0) return false;
-  const idsOf = (window: Applied) => store.runs.idsOf(pass.runId, pass.pass, window);
-  // Treats every product as modified, which saves joining windows by products: that does not count here.
-  const modifiedIn = () => Number.POSITIVE_INFINITY;
-  const about = { windows, root: pass.pass, idsOf, modifiedIn, steady: createSteady(store) };
-  return examineSeams({ ...about, highest: store.products.lastId() }).stoodStill;
+/**
+ * Examines the seams of a list. Two windows show a product alike if both show the same content, whatever the mirror takes up
+ * of it. Only if no product that two windows share is alike, what the mirror ignores does not count: see
+ * docs/page-drift.md.
+ */
+function examine(store: Reader, input: Omit<Parameters<typeof examineSeams<Applied>>[0], 'isAlike' | 'highest'>) {
+  const { products, runs } = store;
+  let recent: (readonly [Applied, ReadonlyMap<number, number>])[] = [];
+
+  function shownIn(window: Applied): ReadonlyMap<number, number> {
+    const found = recent.find(([one]) => one === window)?.[1] ?? runs.shownIn(window.runId, window.pass, window);
+    if (recent.at(-1)?.[0] !== window) recent = [...recent.slice(-1), [window, found]];
+    return found;
+  }
+
+  const isKept = (id: number, a: Applied, b: Applied) => products.changedSeq(id) <= Math.min(a.seq, b.seq);
+  const isAlike = (id: number, a: Applied, b: Applied) => isKept(id, a, b) && shownIn(a).get(id) === shownIn(b).get(id);
+  const about = { ...input, highest: products.lastId() };
+  const found = examineSeams({ ...about, isAlike });
+  return found.alike === 0 && found.unlike >= RESTLESS ? examineSeams({ ...about, isAlike: isKept }) : found;
 }
 
 /**
  * Whether what a pass read cannot have changed meanwhile: one response held it, or it is a delta that stood still. Then
- * the pass needs no delta of its own.
+ * the pass needs no delta of its own. A settling delta decides about removals, so one response must hold it.
  */
-export function isClosed(store: Reader, pass: Pass): boolean {
-  if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
-  if (isExact(store.runs.checkpoints(pass.runId, pass.pass))) return true;
-  return pass.kind !== 'list' && stoodStill(store, pass);
+export function isClosed(store: Reader, { runId, pass, kind, seam }: Pass): boolean {
+  if (kind === 'repair' || kind === 'lookup') return false;
+  const windows = store.runs.checkpoints(runId, pass);
+  if (isWhole(windows)) return true;
+  if (kind === 'list' || kind === 'settle' || seam === 0) return false;
+  const idsOf = (window: Applied) => store.runs.idsOf(runId, pass, window);
+  return examine(store, { windows, root: pass, idsOf, modifiedIn: () => -1 }).stoodStill;
 }
 
 function newestTotal(windows: readonly Applied[]): number {
@@ -121,7 +128,6 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const listed = createIdSet(highest);
   const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
   const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
-  const deltas = new Set(passes.filter(isDelta).map(({ pass }) => pass));
   const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
   /** The last pass that showed a product as modified, plus one. */
   const modified = new Uint8Array(highest + 1);
@@ -135,16 +141,16 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   }
 
   const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
-  const steady = createSteady(store);
 
   function assessList(root: Pass) {
     const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
-    const exact = isExact(reads.get(root.pass) ?? []);
-    const seamed = !exact && root.seam > 0;
-    const seams = seamed ? examineSeams({ windows, root: root.pass, idsOf, modifiedIn, steady, highest }) : null;
-    const changed = seamed ? [] : windows.filter((window) => idsOf(window).some((id) => modifiedIn(id) > root.pass));
-    const end = windows.reduce((last, window) => Math.max(last, endOf(window)), 0);
+    const exact = isWhole(reads.get(root.pass) ?? []);
+    const seams = exact || root.seam === 0 ? null : examine(store, { windows, root: root.pass, idsOf, modifiedIn });
+    const unmodified = createIdSet(highest);
+    if (seams === null) {
+      for (const window of windows) unmodified.addAll(idsOf(window).filter((id) => modifiedIn(id) <= root.pass));
+    }
     return {
       pass: root,
       /** Windows of the first reading and of all repairs. */
@@ -157,20 +163,38 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       /** Null for an exact list, and for one of plain pages. */
       seams,
       /**
-       * No product can be missing: its seams are joined, or nothing moved between its plain pages. These lose products
-       * that move to the previous page; if only products on the last page changed, none has moved across a boundary.
+       * No product can be missing: its seams are joined, or its plain pages hold as many unmodified products as the list
+       * had, which were in it when its first page was read, because only a modified product enters a list.
        */
-      complete: seams?.sealed ?? (exact || changed.every((window) => endOf(window) === end)),
+      complete: seams?.sealed ?? (exact || unmodified.size >= Math.max(...windows.map(({ numItems }) => numItems))),
       repairs: repairs.length,
     };
   }
 
-  // A repair of a delta shows what was modified, too.
-  for (const { pass, root } of passes.filter((one) => deltas.has(one.root))) {
-    for (const window of reads.get(pass) ?? []) {
-      for (const id of idsOf(window)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+  function mark(roots: readonly Pass[]): void {
+    const marking = new Set(roots.map(({ pass }) => pass));
+    // A repair of a delta shows what was modified, too.
+    for (const { pass, root } of passes.filter((one) => marking.has(one.root))) {
+      for (const id of (reads.get(pass) ?? []).flatMap(idsOf)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
     }
   }
+
+  /**
+   * A control also tells what was modified before the run. So it counts when a settling delta was read after it, for
+   * products that were not read since: one that lives then was modified before, if that delta does not tell of it.
+   */
+  function markControl(): void {
+    const control = passes.find(({ pass }) => controls.has(pass));
+    const settled = passes.find(({ kind, pass }) => kind === 'settle' && pass > (control?.pass ?? pass));
+    if (control === undefined || settled === undefined) return;
+    mark([control]);
+    const later = passes.filter(({ kind, pass }) => pass > settled.pass && !isDelta({ kind }));
+    for (const { pass } of later)
+      for (const window of reads.get(pass) ?? []) for (const id of idsOf(window)) modified[id] = 0;
+  }
+
+  markControl();
+  mark(passes.filter((pass) => isDelta(pass) || (pass.kind === 'catchup' && !controls.has(pass.pass))));
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
   const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
   const lists = read.filter(({ pass }) => !controls.has(pass.pass));

@@ -41,7 +41,12 @@ function moveWatermark(writer: KeeperWriter, run: Run, conclusion: Conclusion, h
   const read = conclusion.deltasRead && reachesBack && (readUpTo === null || sameClock);
   // Before the first watermark, later deltas do not depend on earlier ones.
   const first = run.kind === 'full' && readUpTo === null;
-  if (sealed || read || first) writer.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
+  const isMoving = sealed || read || first;
+  const reference = isMoving ? clocks[0] : writer.clockSeen();
+  if (isMoving) writer.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
+  // If the clock is forward again when the next run starts, only this run has seen that changes may have an earlier time.
+  const putBack = clockPutBack(reference, clocks, overlapMs);
+  if (putBack !== null) writer.readAgainFrom(putBack + overlapMs);
 }
 
 /** Cancels earlier full runs that wait for a decision: their lists of removals are outdated. */

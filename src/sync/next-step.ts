@@ -231,9 +231,9 @@ function settle(situation: Situation): NextPass | null {
 const RULES: readonly Rule[] = [
   stopAtUnreadable,
   settleAgain,
+  readEarlierDelta,
   stopReadingDeltas,
   readDelta,
-  readEarlierDelta,
   readControl,
   stopRepairing,
   repairGap,

@@ -139,7 +139,9 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
         [pending, arrived, givenUp, read].some((keys) => keys.has(key)) || unread.skips(key);
       const pieces = unread.pieces().filter((window) => !taken(windowKey(window)));
       const free = limits.lookahead - pending.size - pieces.length;
-      const wanted = unread.isFull() || free < limits.lookahead / LEAST_PART ? 0 : free;
+      const isWaiting = unread.isFull() || free < limits.lookahead / LEAST_PART;
+      // One lookup vouches for the next by their order: see sweep.ts.
+      const wanted = pass.kind === 'lookup' ? 1 - pending.size : isWaiting ? 0 : free;
       const tasks = [...pieces, ...plan.missing(wanted, taken)].map(taskOf);
       for (const task of tasks) pending.set(windowKey(task.window), task);
       return tasks;

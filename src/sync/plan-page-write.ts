@@ -1,4 +1,4 @@
-import type { Difference } from '../catalog/content.ts';
+import { contentDigest, type Difference, sameContent } from '../catalog/content.ts';
 import type { IdSet } from '../catalog/id-set.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
 import type { CapturedPage, Page } from '../catalog/page-types.ts';
@@ -40,6 +40,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
+  /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
+  const shown = new Map<number, number>();
   /** Without their changes, which are numbered when they are written. */
   const rows: Omit<NewRows, 'seq'>[] = [];
   let later: Pick<IdSet, 'has'> | undefined;
@@ -75,6 +77,9 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     if (found.kind === 'new') created.set(vbid, { id, product });
     if (found.kind === 'withdrawn' || (found.kind === 'absent' && id > 0)) withdrawn.add(id);
     if (known === undefined) return id;
+    shown.delete(id);
+    const isKept = found.kind === 'same' || found.kind === 'withdrawn';
+    if (isKept && !sameContent(known.body, product.body)) shown.set(id, contentDigest(product.body));
     if (found.kind === 'changed') changed.set(vbid, { known, product, change: found.change });
     // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
     if (found.kind === 'outdated') outdatedFrom = Math.min(outdatedFrom, known.changedSeq);
@@ -107,6 +112,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     created,
     changed,
     withdrawn,
+    shown,
     restored,
     items: captured.items,
     rows,
@@ -140,6 +146,9 @@ export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPa
     requests,
     doubt: captured.doubt,
     seq: Math.min(store.changes.lastSeq(), draft.outdatedFrom - 1),
-    ids: draft.ids,
+    ids: draft.ids.flatMap((id) => {
+      const digest = draft.shown.get(id);
+      return digest === undefined ? id : [id, -digest];
+    }),
   };
 }

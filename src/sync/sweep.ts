@@ -2,6 +2,7 @@ import { isWithdrawnBody } from '../catalog/field-values.ts';
 import { limitOf } from '../catalog/product-limit.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { Reader } from '../store/schema/reader.ts';
+import type { Applied } from './apply-page.ts';
 import type { Assessment } from './evidence.ts';
 import type { RunSettings } from './run-settings.ts';
 import type { Conclusion } from './verdict.ts';
@@ -13,19 +14,18 @@ const VOUCHED_MS = 60_000;
 
 /**
  * Products that lookups did not find. A service that finds nothing at all for a while says so of living products, too:
- * each answer counts only between two lookups that found a product.
+ * each answer counts only between two lookups that found a product. Lookups are made one after another, so the one
+ * before was answered when this one was sent, and this one when the next was sent.
  */
 function notFoundByLookup(store: Reader, run: Run): ReadonlySet<number> {
   const gone = new Set<number>();
   for (const { kind, pass } of store.runs.passes(run.id)) {
     if (kind !== 'lookup') continue;
     const answers = store.runs.checkpoints(run.id, pass);
-    const found = answers.filter(({ items }) => items === 1).map(({ requestedAt }) => requestedAt);
-    for (const { page, items, doubt, requestedAt } of answers) {
+    for (const [at, { page, items, doubt, requestedAt }] of answers.entries()) {
       if (items > 0 || doubt !== null) continue;
-      const near = found.filter((at) => Math.abs(at - requestedAt) <= VOUCHED_MS);
-      const isBetween = near.some((at) => at <= requestedAt) && near.some((at) => at >= requestedAt);
-      if (near.length > 1 && isBetween) gone.add(page);
+      const vouches = (one: Applied) => one.items === 1 && Math.abs(one.requestedAt - requestedAt) <= VOUCHED_MS;
+      if (answers.slice(0, at).some(vouches) && answers.slice(at + 1).some(vouches)) gone.add(page);
     }
   }
   return gone;
@@ -42,8 +42,8 @@ function whyHeld(
   const total = list?.total ?? 0;
   // The source has not announced that it would withdraw these.
   const unexpected = remove.filter((id) => !isWithdrawnBody(store.removals.living(id)?.body ?? '{}')).length;
+  if (total === 0 && remove.length > 0) return 'the source lists no product at all';
   if (unexpected === 0) return null;
-  if (total === 0) return 'the source lists no product at all';
   if (unexpected > limit) {
     // Announced removals do not count against the limit, but are held with the others.
     const announced = remove.length - unexpected;

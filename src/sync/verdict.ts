@@ -1,7 +1,7 @@
 import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import type { Assessment, ReadList } from './evidence.ts';
+import { type Assessment, type ReadList, startsBy } from './evidence.ts';
 import { isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isWholeCatalog, whyUntold } from './untold.ts';
@@ -12,8 +12,7 @@ export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'untoldFields'>
 export function proofLists({ lists, list }: Assessment): ReadList[] {
   return lists.filter((read, at) => {
     if (read.pass.kind === 'list') return read === list;
-    const { from } = read.pass;
-    return !lists.slice(at + 1).some(({ pass }) => pass.from !== null && from !== null && pass.from <= from);
+    return !lists.slice(at + 1).some(({ pass }) => startsBy(pass, read.pass.from ?? 0));
   });
 }
 

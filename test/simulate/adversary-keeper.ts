@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { CatchwordError } from '../../src/base/errors.ts';
 import type { FetchTask, PageResponse } from '../../src/catalog/page-types.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import {
@@ -144,20 +145,22 @@ async function rest(world: World, { random, clock, adversary }: Arena, fate: Fat
  */
 export async function disturbKeeper(seed: number, count: number): Promise<Outcome> {
   const world = createWorld(seed);
-  const arena = drawArena(seed, world.now);
+  const arena = drawArena(seed, world.now, true);
   const outcome = newOutcome(arena);
   const { settings, adversary, random } = arena;
   const fate: Fate = { isCalm: true, deaths: 0, isHasty: false };
   const directory = mkdtempSync(join(FAST_DIRECTORY, 'catchword-adversary-'));
   const processes = createProcesses(world, arena, fate, emptyMirror(directory));
   let current: SimulatedProcess | undefined;
+  /** Whether the first load is disturbed, too. */
+  const first = random() < 0.5 ? 0 : 1;
 
   /** @returns whether the run was resumed, and why it was wrong; null if it was not */
-  async function complete(): Promise<Ended> {
+  async function complete(kind: RunKind): Promise<Ended> {
     for (let resumes = 0; resumes < RESUMES; resumes++) {
       current ??= await processes.start();
       try {
-        const run = await world.until(current.run('full'));
+        const run = await world.until(current.run(kind));
         if (run === null) throw new Error('no run was started');
         const violation = whyWrong(arena, current.store, run, processes.begun());
         return { isResumed: resumes > 0, isSealed: run.proof === 'sealed', violation };
@@ -173,13 +176,15 @@ export async function disturbKeeper(seed: number, count: number): Promise<Outcom
 
   try {
     for (let at = 0; at <= count; at++) {
-      if (at > 1) adversary.refill();
+      const kind = at > 0 && random() < 0.4 ? 'delta' : 'full';
+      if (at > 1 && kind === 'full') adversary.refill();
       await world.advance(3 * settings.overlapMs + whole(random, 0, HOUR));
-      if (at > 0) adversary.begin();
-      Object.assign(fate, { isCalm: at === 0, deaths: at === 0 ? 0 : DEATHS, isHasty: false });
+      if (at >= first) adversary.begin();
+      if (kind === 'delta') adversary.stir();
+      Object.assign(fate, { isCalm: at < first, deaths: at < first ? 0 : DEATHS, isHasty: false });
       await world.advance(1);
-      const ended = await complete();
-      if (at > 0 && !noteRun(outcome, arena, ended)) break;
+      const ended = await complete(kind);
+      if (at >= first && !noteRun(outcome, arena, ended)) break;
     }
     return outcome;
   } finally {

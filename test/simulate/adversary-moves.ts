@@ -14,6 +14,8 @@ export interface Read {
 export interface Intent {
   /** Edits change only the time of change. */
   readonly touch: boolean;
+  /** Edits change only a field, which settings may ignore. */
+  readonly stock: boolean;
   /** What happens to the products that it moved past the hidden one, before a delta tells. */
   readonly fate: 'keep' | 'erase' | 'spoil';
   readonly removal: 'erase' | 'withdraw';
@@ -47,6 +49,8 @@ export interface Game {
   touched: Set<number>;
   touches: number;
   deltaPass: number;
+  /** The end of what the newest delta has shown. */
+  deltaEnd: number;
   /** Requests of the run so far. */
   asked: number;
 }
@@ -79,7 +83,7 @@ export function make(game: Game, moves: readonly Move[]): void {
 /** An edit with the content of the intent, as far as it is allowed. */
 export function edit(game: Game, id: number, after: number | null): Move {
   const touch = game.intent.touch && game.touches < TOUCHES && game.touches++ >= 0;
-  return { kind: 'edit', id, after, touch };
+  return { kind: 'edit', id, after, touch, stock: game.intent.stock };
 }
 
 function removed(game: Game, id: number): Move {
@@ -142,7 +146,7 @@ function slipInTurn(game: Game, order: readonly number[], from: number): Move[] 
   const moves: Move[] = first === undefined ? [] : [removed(game, first)];
   let last = game.hidden;
   for (const id of passed) {
-    moves.push({ kind: 'edit', id, after: last, touch: false });
+    moves.push({ kind: 'edit', id, after: last, touch: false, stock: game.intent.stock });
     last = id;
   }
   return moves;
@@ -159,6 +163,38 @@ function slipBack(game: Game, order: readonly number[], to: number): Move[] {
     const id = behind.shift();
     if (id !== undefined && random() < 0.8) moves.push(edit(game, id, previous));
     else if (mayResize) moves.push({ kind: 'create', id: list.newId(), after: previous });
+  }
+  return moves;
+}
+
+/** Moves a product that no window shows to where the list was read, while another one leaves that. */
+function flee(game: Game, order: readonly number[], from: number): Move[] {
+  const { random, mayResize } = game;
+  const id = pickOf(
+    random,
+    order.slice(from).filter((one) => !game.shown.has(one)),
+  );
+  const gone = pickOf(
+    random,
+    order.slice(0, from).filter((one) => isFree(game, one)),
+  );
+  if (id === undefined || gone === undefined || !mayResize || order.length <= LEAST) return [];
+  return [edit(game, id, pickOf(random, order.slice(0, from)) ?? null), removed(game, gone)];
+}
+
+/** Moves products of a delta, so that one slips out of its windows while they seem to stand still. */
+export function slipInDelta(game: Game, told: readonly number[], start: number): Move[] {
+  const { list, random, mayResize } = game;
+  const gone = pickOf(
+    random,
+    told.slice(0, start).filter((id) => isFree(game, id) && list.list.includes(id)),
+  );
+  const moves: Move[] =
+    gone === undefined || !mayResize || list.list.length <= LEAST ? [] : [{ kind: 'erase', id: gone }];
+  const passed = list.newestFirst ? [pickOf(random, told.slice(game.deltaEnd))] : told.slice(start, game.deltaEnd);
+  for (const id of passed) {
+    if (id === undefined) continue;
+    moves.push(list.list.includes(id) ? { kind: 'edit', id, after: null, touch: false } : { kind: 'retell', id });
   }
   return moves;
 }
@@ -210,6 +246,7 @@ function draw(game: Game, order: readonly number[], from: number): Move[] {
   const to = from + perPage;
   const kind = random();
   if (place === 'ties') return kind < 0.8 ? swap(game, order, from, to) : anything(game);
+  if (kind < 0.08) return flee(game, order, from);
   if (kind < 0.4) return slip(game, order, from);
   if (kind < 0.6) return slipInTurn(game, order, from);
   if (kind < 0.8) return slipBack(game, order, to);

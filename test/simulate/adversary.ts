@@ -11,6 +11,7 @@ import {
   make,
   pickOf,
   plan,
+  slipInDelta,
   wholeBelow,
 } from './adversary-moves.ts';
 import type { MovingList } from './moving-list.ts';
@@ -36,6 +37,7 @@ function drawIntent(random: Random, isLate: boolean): Intent {
   const fates = touch ? late : (['keep', 'keep', 'erase', 'erase', 'erase', 'spoil'] as const);
   return {
     touch,
+    stock: random() < 0.4,
     fate: pickOf(random, fates) ?? 'keep',
     removal: random() < 0.7 ? 'erase' : 'withdraw',
     tries: 1 + wholeBelow(random, 10),
@@ -92,9 +94,16 @@ function beforeWindow(game: Game, from: number): void {
 /** Edits products before one that it moved, so that this slips out of the windows of a long delta. */
 function beforeDelta(game: Game, { pass, window, from }: FetchTask): void {
   const { list, random } = game;
-  if (pass !== game.deltaPass && random() < 0.9) cover(game);
+  if (pass !== game.deltaPass) {
+    if (random() < 0.9) cover(game);
+    game.deltaEnd = 0;
+  }
   game.deltaPass = pass;
-  if (window.page === 1 || from === null || random() < 0.5) return;
+  if (window.page === 1 || from === null || random() < 0.3) return;
+  if (random() < 0.6) {
+    make(game, slipInDelta(game, list.changedSince(from), startOf(window)));
+    return;
+  }
   const told = list.changedSince(from).filter((id) => isFree(game, id) && list.list.includes(id));
   const count = 1 + wholeBelow(random, 3);
   for (const id of told.slice(0, count)) make(game, [edit(game, id, null)]);
@@ -113,7 +122,7 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     touched: new Set<number>(),
   };
   const intent = drawIntent(random, isLate);
-  const none = { touches: 0, deltaPass: -1, asked: 0, mayResize: place !== 'ties' };
+  const none = { touches: 0, deltaPass: -1, deltaEnd: 0, asked: 0, mayResize: place !== 'ties' };
   const game: Game = { list, place, random, perPage, seam, intent, ...nothing, ...none };
   return {
     /** Begins a run. Before it, some products vanish, or are withdrawn so late that the run's deltas tell. */
@@ -147,6 +156,7 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     answered: ({ from, pass, window }: FetchTask, ids: readonly number[]): void => {
       for (const id of ids) game.shown.add(id);
       if (from === null) game.reads.push({ pass, from: startOf(window), ids });
+      else game.deltaEnd = Math.max(game.deltaEnd, startOf(window) + ids.length);
     },
     /** Whether the run has read past a product that lives, and that no answer has shown. */
     isHiding: (): boolean => !game.shown.has(game.hidden) && list.list.includes(game.hidden),
@@ -154,6 +164,17 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     idle: (): void => {
       if (random() < 0.3) cover(game);
       for (let n = wholeBelow(random, 3); n > 0; n--) if (random() < 0.3) make(game, anything(game));
+      // So many products change that the next delta is longer than a page.
+      if (random() < 0.75) return;
+      const shown = list.list.filter((id) => game.shown.has(id) && isFree(game, id));
+      for (const id of shown.slice(0, perPage + seam + 1))
+        make(game, [{ kind: 'edit', id, after: null, touch: false }]);
+    },
+    /** Lets some products change before a delta run, and some that were withdrawn. */
+    stir: (): void => {
+      const gone = [...list.lives].flatMap(([id, { livingSince }]) => (livingSince === null ? [id] : []));
+      for (const id of gone) if (random() < 0.7) make(game, [{ kind: 'retell', id }]);
+      for (const id of list.list) if (random() < 0.5) make(game, [{ kind: 'edit', id, after: null, touch: false }]);
     },
   };
 }

@@ -2,6 +2,7 @@ import type { CapturedPage } from '../../src/catalog/page-types.ts';
 import type { Run } from '../../src/catalog/run-types.ts';
 import { startOf } from '../../src/proof/plan.ts';
 import { momentOf, sourceTimeOf } from '../../src/proof/watermark.ts';
+import { decodeIds, decodeShown, encodeIds } from '../../src/store/rows/ids.ts';
 import type { Checkpoint, Pass } from '../../src/store/rows/runs.ts';
 import type { Reader } from '../../src/store/schema/reader.ts';
 import { createAppliedReads } from '../../src/sync/applied-reads.ts';
@@ -55,6 +56,10 @@ export function createMemoryMirror(settings: RunSettings) {
     return checkpoints.get(pass) ?? [];
   }
 
+  function idsIn(pass: number, page: number, perPage: number): readonly number[] {
+    return ofPass(pass).find((one) => one.page === page && one.perPage === perPage)?.ids ?? [];
+  }
+
   const store = {
     incarnation: 'memory',
     readUpTo: () => null,
@@ -76,7 +81,9 @@ export function createMemoryMirror(settings: RunSettings) {
       passes: () => [...passes],
       checkpoints: (_run: number, pass: number) => ofPass(pass),
       idsOf: (_run: number, pass: number, { page, perPage }: Applied) =>
-        ofPass(pass).find((one) => one.page === page && one.perPage === perPage)?.ids ?? [],
+        decodeIds(encodeIds(idsIn(pass, page, perPage))),
+      shownIn: (_run: number, pass: number, { page, perPage }: Applied) =>
+        decodeShown(encodeIds(idsIn(pass, page, perPage))),
       passStart: (_run: number, pass: number) => least(ofPass(pass).map(({ requestedAt }) => requestedAt)),
       passEnd: (_run: number, pass: number) =>
         least(

@@ -14,8 +14,17 @@ export const PLACES = ['updated-asc', 'updated-desc', 'id', 'free', 'ties'] as c
 export type Place = (typeof PLACES)[number];
 
 export type Move =
-  /** `touch`: only the time of change is new. `after`: where `free` puts the product; null: at the end. */
-  | { readonly kind: 'edit'; readonly id: number; readonly after: number | null; readonly touch: boolean }
+  /**
+   * `touch`: only the time of change is new. `stock`: only a field, which settings may ignore, is. `after`: where `free`
+   * puts the product; null: at the end.
+   */
+  | {
+      readonly kind: 'edit';
+      readonly id: number;
+      readonly after: number | null;
+      readonly touch: boolean;
+      readonly stock?: boolean;
+    }
   | { readonly kind: 'create'; readonly id: number; readonly after: number | null }
   /** Lists a product again that was erased or withdrawn, with a new time of change. */
   | { readonly kind: 'restore'; readonly id: number; readonly after: number | null }
@@ -23,12 +32,15 @@ export type Move =
   | { readonly kind: 'erase'; readonly id: number }
   /** No longer listed, and deltas tell. */
   | { readonly kind: 'withdraw'; readonly id: number }
+  /** A product that was withdrawn gets another content, as deltas tell. */
+  | { readonly kind: 'retell'; readonly id: number }
   | { readonly kind: 'swap'; readonly id: number; readonly with: number }
   /** From now on, deltas show the product with a byte that is not UTF-8. */
   | { readonly kind: 'spoil'; readonly id: number };
 
 interface State {
   readonly version: number;
+  readonly stock: number;
   /** The source's time of change. */
   readonly stamp: number;
   readonly withdrawn: boolean;
@@ -73,22 +85,25 @@ export interface MovingListOptions {
   /** How much earlier than the change its noted time is. */
   readonly notedEarlierMs: number;
   readonly inclusiveFrom: boolean;
+  /** Whether deltas list the newest change first. */
+  readonly newestFirst: boolean;
   readonly now: () => number;
   readonly sourceNow: () => number;
 }
 
-function textOf(id: number, { version, withdrawn, spoilt }: State, isDelta: boolean): string {
+function textOf(id: number, { version, stock, withdrawn, spoilt }: State, isDelta: boolean): string {
   // Written as Latin-1, so that the letter is not UTF-8.
   const title = isDelta && spoilt ? '\u00e9' : 'Book';
-  return `{"vbid":"P${id}","version":${version},"title":"${title}"${withdrawn ? ',"distributable":false' : ''}}`;
+  const sold = withdrawn ? ',"distributable":false' : '';
+  return `{"vbid":"P${id}","version":${version},"stock":${stock},"title":"${title}"${sold}}`;
 }
 
 export type MovingList = ReturnType<typeof createMovingList>;
 
 export function createMovingList(options: MovingListOptions) {
-  const { size, place, lagMs, notedEarlierMs, inclusiveFrom, now, sourceNow } = options;
+  const { size, place, lagMs, notedEarlierMs, inclusiveFrom, newestFirst, now, sourceNow } = options;
   const list = Array.from({ length: size }, (_, at) => at + 1);
-  const old = { version: 1, stamp: sourceNow() - 86_400_000, withdrawn: false, spoilt: false };
+  const old = { version: 1, stock: 0, stamp: sourceNow() - 86_400_000, withdrawn: false, spoilt: false };
   const states = new Map<number, State>(list.map((id) => [id, old]));
   const lives = new Map<number, Life>(list.map((id) => [id, { livingSince: now() }]));
   const erased = new Map<number, State>();
@@ -106,6 +121,10 @@ export function createMovingList(options: MovingListOptions) {
   /** Moves of products that are not listed do nothing. */
   function happen(move: Move): void {
     const { id, kind } = move;
+    const withdrawn = states.get(id);
+    if (kind === 'retell' && withdrawn?.withdrawn === true && !list.includes(id)) {
+      note(id, { ...withdrawn, version: withdrawn.version + 1, stamp: sourceNow() });
+    }
     const isNew = kind === 'create' || kind === 'restore';
     if (isNew === list.includes(id)) return;
     rearrange(list, move, place);
@@ -124,9 +143,11 @@ export function createMovingList(options: MovingListOptions) {
       erased.set(id, state);
       note(id, null);
     } else {
-      const isSame = (kind === 'edit' && move.touch) || (kind === 'restore' && !state.withdrawn);
+      const isStock = kind === 'edit' && !move.touch && move.stock === true;
+      const isSame = isStock || (kind === 'edit' && move.touch) || (kind === 'restore' && !state.withdrawn);
       const version = isSame ? state.version : state.version + 1;
-      note(id, { version, stamp, withdrawn: kind === 'withdraw', spoilt: false });
+      const stock = isStock ? state.stock + 1 : state.stock;
+      note(id, { version, stock, stamp, withdrawn: kind === 'withdraw', spoilt: false });
     }
   }
 
@@ -140,7 +161,8 @@ export function createMovingList(options: MovingListOptions) {
     if (later.length > 0) later = later.filter(({ at }) => at > upTo);
     const shown: { readonly id: number; readonly stamp: number }[] = [];
     for (const [id, { stamp }] of told) if (inclusiveFrom ? stamp >= from : stamp > from) shown.push({ id, stamp });
-    return shown.sort((a, b) => a.stamp - b.stamp || a.id - b.id).map(({ id }) => id);
+    const sorted = shown.sort((a, b) => a.stamp - b.stamp || a.id - b.id).map(({ id }) => id);
+    return newestFirst ? sorted.reverse() : sorted;
   }
 
   function pageOf(all: readonly number[], window: Window, textAt: (id: number) => string): Answer {
@@ -157,6 +179,9 @@ export function createMovingList(options: MovingListOptions) {
     /** The ids of its products, in its order. */
     list: list as readonly number[],
     lives: lives as ReadonlyMap<number, Life>,
+    newestFirst,
+    /** The version of a product that the source has now, and its time of change; undefined if it was erased. */
+    stateOf: (id: number): Pick<State, 'version' | 'stamp'> | undefined => states.get(id),
     happen,
     newId: (): number => ++lastId,
     /** What the source answers now. */

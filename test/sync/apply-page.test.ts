@@ -100,6 +100,27 @@ it('a page is not compared by ignored fields', () => {
   expect(apply(at, captured(at, ['{"vbid":"A","views":2}'], { page: 2 }))).toMatchObject([{ updated: 0 }]);
 });
 
+it('a page notes what it shows of products by content that the settings ignore, whatever the order of the keys', () => {
+  const at = place([['views']]);
+  const texts = [
+    '{"vbid":"A","views":1}',
+    '{"vbid":"A","views":2}',
+    '{"views":2,"vbid":"A"}',
+    '{"vbid":"A","views":3}',
+  ];
+  const shown = texts.map((text, page) => {
+    const window = { page: page + 1, perPage: 1 };
+    apply(at, captured(at, [text], { page: page + 1 }));
+    return at.store.runs
+      .checkpoints(at.runId, 0)
+      .flatMap((one) => (one.page === window.page ? [at.store.runs.shownIn(at.runId, 0, one).get(1)] : []))[0];
+  });
+  expect(shown[0]).toBeUndefined();
+  expect(shown[1]).toEqual(expect.any(Number));
+  expect(shown[2]).toBe(shown[1]);
+  expect(new Set(shown).size).toBe(3);
+});
+
 it('a product that comes twice gets at most one version and one record of a product that comes twice', () => {
   const at = place();
   apply(at, captured(at, [product('A', '1'), product('A', '2')]));

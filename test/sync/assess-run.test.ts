@@ -117,6 +117,18 @@ it.each<[string, readonly PassSketch[], string]>([
   expect(reasons).toContain(reason);
 });
 
+it('the proof of a full run counts what only the control tells as modified, unless the product is read after the settling delta', () => {
+  const control: PassSketch = { kind: 'catchup', windows: [{ ids: [9, 10] }] };
+  const settle: PassSketch = { ...DELTA, kind: 'settle' };
+  const repair: PassSketch = { kind: 'repair', root: 0, windows: [{ page: 2, perPage: 9, ids: [9, 10, 11] }] };
+  expect(concluded([list(), DELTA, control])).toMatchObject({ proof: 'sealed' });
+  expect(concluded([list(), DELTA, control, settle])).toMatchObject({ proof: 'open' });
+  expect(concluded([list(), DELTA, control, settle, repair, settle])).toMatchObject({ proof: 'sealed' });
+  const told: PassSketch = { ...settle, windows: [{ ids: [9, 10] }] };
+  const torn = [list({ ids: ids(11, 14) }), DELTA, control];
+  expect(concluded([...torn, told, repair, told])).toMatchObject({ proof: 'open' });
+});
+
 const run = { kind: 'delta' as const };
 
 it('the proof of a delta run is not needed for one response', () => {

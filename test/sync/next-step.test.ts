@@ -116,6 +116,12 @@ it('the next step of a full run reads a delta from an earlier time if the source
   expect(stepAfter([LIST, asked])).toMatch(/^settle/);
 });
 
+it('the next step of a full run reads the earlier delta although deltas stay long', () => {
+  const behind = { ...MOVING, behind: 60 * MINUTE };
+  expect(stepAfter([LIST, behind])).toBe('delta since -65 min');
+  expect(stepAfter([LIST, behind, { ...behind, from: START - 65 * MINUTE }])).toMatch(/^delta since/);
+});
+
 const early = { ...SETTLE, at: 2 * MINUTE };
 const late = { ...SETTLE, at: 8 * MINUTE };
 
@@ -126,6 +132,7 @@ it('a run that settles finishes after a delta that was read late enough', () => 
 it.each<[string, PassSketch]>([
   ['was read too early', early],
   ['moved while it was read', { ...MOVING, kind: 'settle', at: 8 * MINUTE }],
+  ['had two pages that seemed to stand still', { ...STILL, kind: 'settle', at: 8 * MINUTE }],
   ['has an early time by the source', { ...late, behind: 5 * MINUTE }],
 ])('a run that settles settles again after a delta that %s', (_what, settle) => {
   expect(stepAfter([LIST, DELTA, settle])).toMatch(/^settle since .* missing 0$/);

@@ -41,7 +41,9 @@ it('products that a sealed run did not see are held beyond the limit, announced 
 it('products that a sealed run did not see are held if the source lists nothing', () => {
   const passes = [{ windows: [{ ids: [] }] }];
   expect(sweepOf({ products: 2, passes }).holdReason).toBe('the source lists no product at all');
-  expect(sweepOf({ products: 2, passes, withdrawn: [1, 2] }).holdReason).toBeNull();
+  // Also if the source announced that it would withdraw all of them.
+  expect(sweepOf({ products: 2, passes, withdrawn: [1, 2] }).holdReason).toBe('the source lists no product at all');
+  expect(sweepOf({ products: 0, passes }).holdReason).toBeNull();
 });
 
 const open = { conclusion: { proof: 'open' as const } };

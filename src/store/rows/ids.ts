@@ -1,6 +1,7 @@
 /**
  * Encodes a page's product ids, in order, as a compact blob: each as its difference from the previous id, in zigzag and
  * LEB128. Most products of one page were created together, so most ids take one byte. They are from 0 to 2^31 - 1.
+ * A negative number, down to -2^32, is the digest of what the page shows of the product before it (`decodeShown`).
  */
 export function encodeIds(ids: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(ids.length * 5);
@@ -20,8 +21,7 @@ export function encodeIds(ids: readonly number[]): Buffer {
   return Buffer.from(bytes.subarray(0, size));
 }
 
-export function decodeIds(bytes: Uint8Array): number[] {
-  const ids: number[] = [];
+function decode(bytes: Uint8Array, take: (id: number) => void): void {
   let id = 0;
   let value = 0;
   let scale = 1;
@@ -32,9 +32,26 @@ export function decodeIds(bytes: Uint8Array): number[] {
     scale *= 128;
     if (byte > 127) continue;
     id += value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-    ids.push(id);
+    take(id);
     value = 0;
     scale = 1;
   }
+}
+
+/** The ids, without digests. */
+export function decodeIds(bytes: Uint8Array): number[] {
+  const ids: number[] = [];
+  decode(bytes, (id) => id >= 0 && ids.push(id));
   return ids;
+}
+
+/** The products that have a digest, with their digests. */
+export function decodeShown(bytes: Uint8Array): ReadonlyMap<number, number> {
+  const shown = new Map<number, number>();
+  let product = 0;
+  decode(bytes, (id) => {
+    if (id < 0) shown.set(product, -id);
+    else product = id;
+  });
+  return shown;
 }

@@ -13,7 +13,7 @@ import type {
 import { getTableColumns, sql } from '../schema/drizzle.ts';
 import { onFirstUse, type Queries } from '../schema/queries.ts';
 import { COUNTS, checkpoints, passes, runs } from '../schema/schema.ts';
-import { decodeIds } from './ids.ts';
+import { decodeIds, decodeShown } from './ids.ts';
 
 /** How large the mirror was when a run ended. */
 export interface FileSize {
@@ -68,7 +68,7 @@ export type PassKind = Pass['kind'];
 
 /** A window that was applied. See schema.ts. */
 export interface Checkpoint extends Readonly<Omit<typeof checkpoints.$inferSelect, 'ids'>> {
-  /** Product ids in the order of the response; 0 for a rejected item. */
+  /** Product ids in the order of the response; 0 for a rejected item. Digests as in ids.ts. */
   readonly ids: readonly number[];
 }
 
@@ -149,7 +149,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
   const ofRun = sql`run_id = ${sql.placeholder('run')} ORDER BY pass`;
   const passesOf = onFirstUse(() => orm.select().from(passes).where(ofRun).prepare());
-  const ofPass = sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')}`;
+  const ofPass = sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')} ORDER BY rowid`;
   const checkpointsOf = onFirstUse(() => orm.select(checkpointColumns).from(checkpoints).where(ofPass).prepare());
 
   /** The row has the counts of a run that has ended; `missing` is not a sum over checkpoints. */
@@ -197,10 +197,13 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
 
     hasCheckpoint: (runId: number, pass: number, { page, perPage }: Window) =>
       checkpointOf(runId, pass, page, perPage) !== null,
-    /** Without ids, which may be many. */
+    /** In the order in which they were applied. Without ids, which may be many. */
     checkpoints: (runId: number, pass: number): Omit<Checkpoint, 'ids'>[] => checkpointsOf().all({ run: runId, pass }),
     idsOf: (runId: number, pass: number, { page, perPage }: Window): number[] =>
       decodeIds(idsOf(runId, pass, page, perPage) ?? new Uint8Array()),
+    /** Digests of what the window shows of products, where the mirror does not hold the same content. */
+    shownIn: (runId: number, pass: number, { page, perPage }: Window): ReadonlyMap<number, number> =>
+      decodeShown(idsOf(runId, pass, page, perPage) ?? new Uint8Array()),
     /** The ids of each window in turn, so that memory does not grow with the catalog. */
     eachIds: function* (runId: number): Generator<readonly number[]> {
       for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);

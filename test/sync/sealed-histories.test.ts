@@ -1,0 +1,208 @@
+import { expect, it } from 'vitest';
+import { openedStore } from '../store/opened-store.ts';
+import { catalogOf, expectExactLog } from '../support/mirror.ts';
+import { isDelta, rawPlace } from './raw-place.ts';
+
+/*
+ * Histories in which a run was sealed over a product that it had not read, or moved its watermark past one. Windows hold 20
+ * products and share 5: the offsets 0 to 19, then 15 to 29, then 20 to 39.
+ */
+
+const SETTINGS = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONCURRENCY: '1' };
+
+/** `p100`, `p101` … */
+function names(count: number, from = 100): string[] {
+  return Array.from({ length: count }, (_, at) => `p${from + at}`);
+}
+
+/** A source whose list and deltas a script moves before each answer. */
+async function scripted(vbids: readonly string[], more: Record<string, string> = {}) {
+  const place = await rawPlace([], { ...SETTINGS, CATCHWORD_DELTA_OVERLAP: '0s', ...more });
+  const { source } = place;
+  const fields = new Map<string, object>();
+  const body = (vbid: string): Buffer => Buffer.from(JSON.stringify({ vbid, title: vbid, ...fields.get(vbid) }));
+  const shelf = {
+    list: [...vbids],
+    /** What deltas show, in their order. */
+    told: [] as string[],
+    edit: (vbid: string, change: object) => fields.set(vbid, { ...fields.get(vbid), ...change }),
+    erase: (...gone: string[]) => {
+      shelf.list = shelf.list.filter((vbid) => !gone.includes(vbid));
+      shelf.told = shelf.told.filter((vbid) => !gone.includes(vbid));
+    },
+    /** Called before the windows of lists, and of deltas, with how many were asked before. */
+    onList: (_before: number): void => {},
+    onDelta: (_before: number, _page: number): void => {},
+    /** Whether the list is answered empty. */
+    isBlank: (_before: number): boolean => false,
+  };
+  let [lists, deltas] = [0, 0];
+
+  source.instead = (asked) => {
+    if (isDelta(asked)) shelf.onDelta(deltas++, Number(asked.searchParams.get('page')));
+    else shelf.onList(lists++);
+    source.items = !isDelta(asked) && shelf.isBlank(lists - 1) ? [] : shelf.list.map(body);
+    source.changed = shelf.told.map(body);
+    return null;
+  };
+
+  return {
+    ...place,
+    shelf,
+    /** Fills the mirror. @param hasControl whether the next full run controls its deltas */
+    fill: async (hasControl = false) => {
+      const selected: Record<string, string> = hasControl ? {} : { CATCHWORD_CURRENCY: 'EUR' };
+      expect(await place.run('full', selected)).toMatchObject({ proof: 'sealed' });
+      [lists, deltas] = [0, 0];
+    },
+    has: (vbid: string): boolean => catalogOf(place.db).has(vbid),
+  };
+}
+
+it('a living product is kept although the settling delta moved while its pages were read', async () => {
+  const { shelf, fill, run, has, db } = await scripted(names(200).reverse());
+  await fill();
+  const edited = Array.from({ length: 25 }, (_, at) => `p${293 - 7 * at}`);
+  shelf.onList = (before) => {
+    if (before !== 1) return;
+    // p100 is edited, and deltas do not tell it yet; p290 was read.
+    shelf.edit('p100', { edition: 2 });
+    shelf.list = ['p100', ...shelf.list.filter((vbid) => vbid !== 'p100')];
+    shelf.erase('p290');
+  };
+  shelf.onDelta = (before, page) => {
+    if (before === 1) {
+      for (const vbid of edited) shelf.edit(vbid, { edition: 2 });
+      shelf.told = [...edited, 'p100'];
+      shelf.list = [...edited, ...shelf.list.filter((vbid) => !edited.includes(vbid))];
+    }
+    if (before === 2 && page === 2) {
+      shelf.edit('p100', { edition: 3 });
+      shelf.told = ['p100', ...edited];
+      shelf.erase('p272');
+    }
+    // What was modified since the settling delta began.
+    if (before > 2) shelf.told = ['p100'];
+  };
+  // p290 was read before it was erased.
+  expect(await run()).toMatchObject({ proof: 'sealed', missing: 0, removed: 0 });
+  expect(has('p100')).toBe(true);
+  expectExactLog(db);
+});
+
+/** p100 moves to the end while p101 to p111 are erased, so that p130 and p131 slip between two windows. */
+async function slipping(more: Record<string, string>, change: object, hasControl: boolean) {
+  const place = await scripted(names(200), more);
+  const { shelf } = place;
+  for (const vbid of names(200)) shelf.edit(vbid, { stock: 1 });
+  await place.fill(hasControl);
+  shelf.onList = (before) => {
+    if (before !== 2) return;
+    shelf.edit('p100', change);
+    shelf.list = [...shelf.list.filter((vbid) => vbid !== 'p100'), 'p100'];
+    shelf.erase(...names(11, 101));
+  };
+  return place;
+}
+
+async function expectKept({ run, has, db }: Awaited<ReturnType<typeof slipping>>): Promise<void> {
+  const night = await run();
+  expect(has('p130') && has('p131')).toBe(true);
+  // p100 to p111 were read before they were erased.
+  expect(night).toMatchObject({ missing: 0, proof: 'sealed', removed: 0 });
+  expectExactLog(db);
+}
+
+it('living products are kept although a product whose change is ignored joins two distant windows', async () => {
+  const place = await slipping({ CATCHWORD_IGNORE_FIELDS: '/stock' }, { stock: 2 }, false);
+  place.shelf.onDelta = () => place.shelf.erase('p100');
+  await expectKept(place);
+});
+
+it('living products are kept although only the control of the deltas tells of a product that joins two windows', async () => {
+  const place = await slipping({}, {}, true);
+  const { shelf } = place;
+  shelf.onDelta = (before) => {
+    shelf.told = before === 1 ? ['p100'] : [];
+    if (before > 1) shelf.erase('p100');
+  };
+  await expectKept(place);
+});
+
+it('living products are kept although a window of a repair is answered as if the list were empty', async () => {
+  const { shelf, run, has } = await slipping({ CATCHWORD_MAX_PASSES: '1' }, { edition: 2 }, false);
+  let windows = Number.POSITIVE_INFINITY;
+  shelf.onDelta = () => {
+    shelf.told = ['p100'];
+    windows = 0;
+  };
+  shelf.isBlank = (before) => before > windows;
+  expect(await run()).toMatchObject({ proof: 'open', removed: 0 });
+  expect(has('p130') && has('p131')).toBe(true);
+});
+
+it('a delta run reads a change that slipped out of a long delta of products that a run has removed', async () => {
+  const gone = names(20, 300);
+  const { shelf, fill, run, db } = await scripted(['p100', ...gone], { CATCHWORD_WITHDRAWN_AS: 'removed' });
+  await fill();
+  for (const vbid of gone) shelf.edit(vbid, { distributable: false });
+  shelf.list = ['p100'];
+  shelf.told = gone;
+  await run('delta');
+  expect(catalogOf(db).size).toBe(1);
+  shelf.edit('p100', { edition: 2 });
+  shelf.told = [...gone, 'p100'];
+  shelf.onDelta = (_before, page) => {
+    if (page === 1) return;
+    shelf.onDelta = () => {};
+    // Those that both windows show are edited in turn, and move behind p100.
+    for (const vbid of gone.slice(15)) shelf.edit(vbid, { edition: 2 });
+    shelf.told = [...gone.slice(1, 15), 'p100', ...gone.slice(15)];
+  };
+  expect(await run('delta')).toMatchObject({ state: 'complete', updated: 1 });
+  expect(JSON.stringify(catalogOf(db).get('p100'))).toContain('edition');
+});
+
+it.each<[string, object]>([
+  ['touches', {}],
+  ['changes of an ignored field', { stock: 2 }],
+])('a first load waits for deltas that tell late of %s, as a later full run would', async (_what, change) => {
+  const [before, moved] = [names(15), names(5, 200)];
+  const place = await scripted([...before, ...moved, 'z'], { CATCHWORD_IGNORE_FIELDS: '/stock' });
+  const { shelf, run, has } = place;
+  shelf.onList = (at) => {
+    if (at !== 1) return;
+    for (const vbid of moved) shelf.edit(vbid, change);
+    shelf.list = [...before.filter((vbid) => vbid !== 'p103'), 'z', ...moved];
+  };
+  shelf.onDelta = (at) => {
+    if (at > 0) shelf.told = moved;
+  };
+  await run();
+  expect(has('z')).toBe(true);
+});
+
+it('a delta of plain pages that moved does not move the watermark', async () => {
+  const all = names(40);
+  const { shelf, run, db } = await scripted(all, { CATCHWORD_SEAM: 'off' });
+  await run();
+  const store = openedStore(db);
+  const watermark = store.watermark();
+  const edited = all.slice(0, 25);
+  for (const vbid of edited) shelf.edit(vbid, { edition: 2 });
+  shelf.told = edited;
+  let isFirst = true;
+  shelf.onDelta = (_before, page) => {
+    if (page === 2) shelf.told = edited.slice(1);
+    // Later deltas of the run start later.
+    else if (!isFirst) shelf.told = [];
+    isFirst = false;
+  };
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  expect(await run('delta')).toMatchObject({ proof: 'open', updated: 24 });
+  expect(store.watermark()).toBe(watermark);
+  shelf.onDelta = () => {};
+  shelf.told = edited.slice(10, 25);
+  expect(await run('delta')).toMatchObject({ updated: 1 });
+  expect(store.watermark()).toBeGreaterThan(watermark ?? 0);
+});
