@@ -14,6 +14,7 @@ import { createEmbeddedQueue } from '../../queue/embedded-queue.ts';
 import type { PageQueue, ReadWindow, ValidatePage } from '../../queue/queue-port.ts';
 import type { RedisTrouble } from '../../queue/redis-trouble.ts';
 import { type Config, requireSource, type SourceConfig } from '../../settings/config.ts';
+import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import { startPageWorker } from '../../sync/fast/page-worker-client.ts';
@@ -44,7 +45,7 @@ export interface PipelineOptions extends RoleOptions {
   readonly tell?: Tell;
   /** Whether to ignore the pause that the source asked for. */
   readonly now?: boolean | undefined;
-  /** Whether pages are validated in a thread of their own; default false. */
+  /** Whether pages, and a mirror that was changed, are checked apart from this thread; default false. */
   readonly threads?: boolean | undefined;
 }
 
@@ -166,7 +167,8 @@ export async function startKeeper(options: KeeperOptions) {
   const { redisUrl, heartbeatUrl } = config;
   if (redisUrl !== undefined) await (await import('../../queue/bullmq/check-redis.ts')).checkRedis(redisUrl);
   return await startTogether(async (services) => {
-    const store = openStore(config.db, { mode: config.dbMode });
+    const checkContent = options.threads === true ? checkApart : undefined;
+    const store = openStore(config.db, { mode: config.dbMode, checkContent });
     services.push({ name: 'mirror', stop: async () => store.close() });
     if (options.adopting !== true) requireSameSource(store, sourceIdentity(config));
     if (options.now === true) forgetPause(store, clock.now(), tell);

@@ -22,6 +22,7 @@ import { startRelay } from '../../relay/relay.ts';
 import { SinkError } from '../../relay/sink.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { type Config, notSet, type SourceConfig } from '../../settings/config.ts';
+import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { watchMirror } from '../../store/file/watch-file.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
@@ -130,7 +131,8 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     active.push(startScheduler(schedule));
     active.push(notifierOf(kept.store, leased, options));
   }
-  services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
+  const checkContent = options.apart && checkApart;
+  services.push(await startStandby({ role: 'daemon', db, mode, checkContent, clock, log, start }));
 };
 
 /** Adds a server for the role's own figures, if the settings ask for one. */
@@ -191,7 +193,7 @@ export const startRelayRole = withMetrics<Config>(async (options, services) => {
     throw new CatchwordError('CONFIG_INVALID', message, { hint });
   }
   await requireEventSource(config);
-  const store = openStore(config.db, { mode: config.dbMode });
+  const store = openStore(config.db, { mode: config.dbMode, checkContent: options.apart && checkApart });
   services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
   await checkSinks(config);
   services.push(relayOf(store, options));
