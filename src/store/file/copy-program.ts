@@ -1,5 +1,6 @@
 import { toAnswer } from '../../base/errors.ts';
 import { STOP_SIGNALS } from '../../base/lifecycle.ts';
+import { refuseDebugger } from '../../base/no-debugger.ts';
 import { copyMirror } from './copy-mirror.ts';
 import { isSound } from './inode-check.ts';
 
@@ -8,6 +9,7 @@ import { isSound } from './inode-check.ts';
 const [, , from = '', to] = process.argv;
 // A terminal sends these to every process. The process that asks ends this one.
 for (const name of STOP_SIGNALS) process.on(name, () => {});
+refuseDebugger();
 process.send?.(
   toAnswer(() => (to === undefined ? isSound(from) : copyMirror(from, to))),
   () => process.disconnect(),
