@@ -19,8 +19,11 @@ function listening(pid: number): number {
   return readdirSync(directory).filter((fd) => inodes.includes(readlinkSync(`${directory}/${fd}`))).length;
 }
 
+/** The processes that the threads of a process have started. */
 function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  const texts = tasks.map((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8'));
+  return texts.flatMap((text) => text.trim().split(' ').filter(Boolean).map(Number));
 }
 
 /** Sends SIGUSR1, which lets Node open its debugger, and waits for longer than that takes. */
@@ -39,7 +42,8 @@ it.skipIf(!isLinux)('a signal opens no debugger of a daemon, nor of a process th
   const address = await addressOf(daemon);
   const pid = daemon.child.pid ?? 0;
   await fetch(`${address}/api/products?q=a`);
-  const [search = 0] = childrenOf(pid);
+  const [search] = childrenOf(pid);
+  if (search === undefined) throw new Error('no process searches');
   for (const one of [pid, search]) await askForDebugger(one);
   expect([listening(pid), listening(search)]).toEqual([1, 0]);
   expect((await daemon.stop()).stderr).not.toContain('Debugger');

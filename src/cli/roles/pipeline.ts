@@ -74,6 +74,9 @@ function keeperSettings(config: SourceConfig): RunSettings {
   return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
 }
 
+/** Reads the address of Redis again. */
+export const redisUrlAgain = ({ secretsAgain }: Config) => (): string | undefined => secretsAgain?.().redisUrl;
+
 /** Starts a fetcher, which reads pages for keepers through Redis. @param keeper the queue of the one in this process */
 export async function startFetcherService(
   { config, clock, log, trouble }: RoleOptions,
@@ -90,7 +93,8 @@ export async function startFetcherService(
       return createReadWindow(client, deltaOverlapMs, validate);
     };
     const source = sourceId(config);
-    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source, keeper, trouble });
+    const again = { redisUrlAgain: redisUrlAgain(config) };
+    const fetcher = await startFetcher({ ...again, redisUrl, clock, log, concurrency, read, source, keeper, trouble });
     services.push({ name: 'jobs', stop: () => fetcher.close() });
     return { name: 'fetcher', stop: () => stopAll(services) };
   });
@@ -136,7 +140,7 @@ async function startRedisQueue(
   const paced = fetcherPace(paceIn, options);
   const pause = (): Pause | null => pauses.current(clock.now());
   const isTemporary = store !== paceIn;
-  const noted = { pause, onRateLimited, isTemporary, trouble };
+  const noted = { pause, onRateLimited, isTemporary, trouble, redisUrlAgain: redisUrlAgain(config) };
   const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, validate, ...paced, ...noted });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };

@@ -29,7 +29,7 @@ import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { httpConfig } from './http-config.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
-import { lookUpHeld, type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
+import { lookUpHeld, type RoleOptions, redisUrlAgain, startFetcherService, startKeeper } from './pipeline.ts';
 
 /** Starts the services of a role in order, and adds each to `services`; they are stopped in reverse order. */
 export type StartRole<C extends Config> = (options: RoleOptions<C>, services: Service[]) => Promise<void>;
@@ -161,8 +161,8 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   const requested = startRequestedRuns(schedule);
   services.push(...runs, requested, requestLateRuns(schedule));
   const { serveRunRequests } = await import('../../queue/bullmq/run-requests.ts');
-  const source = sourceId(config);
-  services.push(await serveRunRequests({ redisUrl, log, clock, source, trouble, onRequest: requested.request }));
+  const place = { redisUrl, redisUrlAgain: redisUrlAgain(config), source: sourceId(config) };
+  services.push(await serveRunRequests({ ...place, log, clock, trouble, onRequest: requested.request }));
 });
 
 export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log, trouble }, services) => {
@@ -170,7 +170,8 @@ export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clo
   const { checkRedis } = await import('../../queue/bullmq/check-redis.ts');
   const { connectRunRequests } = await import('../../queue/bullmq/run-requests.ts');
   await checkRedis(redisUrl);
-  const requests = connectRunRequests({ redisUrl, clock, log, trouble, source: sourceId(config) });
+  const place = { redisUrl, redisUrlAgain: redisUrlAgain(config), source: sourceId(config) };
+  const requests = connectRunRequests({ ...place, clock, log, trouble });
   services.push(requests);
   const ticks = createRequestedTicks();
   async function onDue(kind: RunKind, tick: string): Promise<void> {

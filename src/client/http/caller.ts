@@ -44,6 +44,7 @@ export async function callOnce<Result>(
   operation: Operation<Result> & Prepared,
   signal: AbortSignal,
 ): Promise<Result> {
+  const login = transport.login();
   let isSent = false;
   const onSent = (): void => {
     isSent = true;
@@ -53,7 +54,7 @@ export async function callOnce<Result>(
     return operation.read(parseAnswer(answer, operation));
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    const about = aboutSubject(error, operation);
+    const about = aboutSubject(transport.isOutdated(error, login) ? error.with({ retryable: true }) : error, operation);
     throw isSent ? withOutcome(about, operation) : about;
   }
 }
