@@ -75,7 +75,10 @@ function keeperSettings(config: SourceConfig): RunSettings {
 }
 
 /** Reads the address of Redis again. */
-export const redisUrlAgain = ({ secretsAgain }: Config) => (): string | undefined => secretsAgain?.().redisUrl;
+export const redisUrlAgain =
+  ({ secretsAgain }: Config) =>
+  (): string | undefined =>
+    secretsAgain?.().redisUrl;
 
 /** Starts a fetcher, which reads pages for keepers through Redis. @param keeper the queue of the one in this process */
 export async function startFetcherService(
