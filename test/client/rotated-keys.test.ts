@@ -69,6 +69,6 @@ it.each(CASES.flatMap((one) => [['sync', ...one] as const, ['catalog', ...one] a
 it.each(CASES)('the file of an %s that has not changed is not tried again', async (_, rotated, refusal) => {
   const { refusals, run } = await scene(rotated, refusal, false);
   const { code } = await run('catalog');
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(refusals()).toBe(1);
 });
