@@ -163,7 +163,9 @@ export function readSettings(environment: Environment, needsSource = false) {
   const parse = (option: Option): unknown => {
     const { env, fallback, schema, secret } = option;
     const given =
-      bare(env, environment[env], schema) || (secret ? secretFromFile(env, environment, schema) : undefined) || fallback;
+      bare(env, environment[env], schema) ||
+      (secret ? secretFromFile(env, environment, schema) : undefined) ||
+      fallback;
     return given === undefined ? undefined : parseSetting(option, given);
   };
   for (const [key, option] of Object.entries<Option>(OPTIONS)) {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { interrupted, unlessAborted, withAbort } from '../../base/abort.ts';
+import { brokenAnswer } from '../../base/broken-answer.ts';
 import { distrustOf } from '../../base/certificate.ts';
 import type { Clock } from '../../base/clock.ts';
 import { CatchwordError, hasCode, messageOf, systemCodeOf } from '../../base/errors.ts';
@@ -61,6 +62,11 @@ function connectionError(error: unknown, place: string): CatchwordError {
   // undici wraps the error of the socket.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
+  const broken = brokenAnswer(cause);
+  if (broken !== null) {
+    const hint = 'Ask the operator of the service, or of a proxy before it. Headers may have 16 kB in all.';
+    return new CatchwordError('SOURCE_UNAVAILABLE', `${place}: ${broken}`, { hint });
+  }
   const distrust = distrustOf(code);
   const reason = distrust === null ? ` or broke off (${code})` : `: ${distrust.problem}`;
   return new CatchwordError('SOURCE_UNAVAILABLE', `${place} cannot be reached${reason}`, {
@@ -168,6 +174,14 @@ export function createTransport(
   return {
     origin,
     login,
+    /** Adds to a refusal how the key was sent: a key that is written with its scheme belongs into another header. */
+    withHeader: (error: CatchwordError): CatchwordError => {
+      if (error.code !== 'SOURCE_AUTH') return error;
+      const [, scheme] = /^(\w+) /.exec(settings.apiKey) ?? [];
+      const header = `The key was sent in the header ${settings.apiKeyHeader}`;
+      const advice = `${header}, behind the word ${scheme}: remove it, or choose the header Authorization for the key.`;
+      return error.with({ hint: `${error.hint ?? ''} ${scheme === undefined ? `${header}.` : advice}`.trim() });
+    },
     /** Whether the service refused a login that was replaced meanwhile, or is replaced now: another try may succeed. */
     isOutdated: (error: CatchwordError, used: ReturnType<typeof login>): boolean => {
       if (!hasCode(error, 'SOURCE_AUTH', 'SERVICE_FORBIDDEN')) return false;

@@ -54,7 +54,8 @@ export async function startStandby({ role, db, clock, log, start, ...options }: 
     settle();
     function onStopping(): void {
       if (!lost.aborted) return;
-      log.warn({ role }, 'another process has taken over because this one was suspended for too long');
+      const reason = 'this machine was suspended, or another program kept the mirror locked';
+      log.warn({ role, reason }, 'another process has taken over, because this one did not renew its lease in time');
     }
     await withAbort([stopping, lost], (over) => serveUntil(over, services, onStopping));
   }
