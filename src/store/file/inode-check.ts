@@ -4,7 +4,7 @@ import BetterSqlite, { type Database } from 'better-sqlite3';
 import { syncDirectory } from '../../base/durable-names.ts';
 import { CatchwordError } from '../../base/errors.ts';
 import { requireForcedExit } from '../../base/forced-exit.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite } from '../schema/statements.ts';
 import { COMPANIONS, lookAt } from './mirror-path.ts';
 
 /** Errors of replaced files that are still open, by path and inode: all stores of a file fail with the same one. */
@@ -45,8 +45,8 @@ export type CheckContent = (real: string, signal: AbortSignal) => Promise<boolea
 export function isSound(real: string): boolean {
   let fresh: Database | undefined;
   try {
-    fresh = new BetterSqlite(real, { readonly: true });
-    return keepStatements(fresh).prepare('PRAGMA integrity_check(1)').pluck().get() === 'ok';
+    fresh = openSqlite(real, { readonly: true });
+    return fresh.prepare('PRAGMA integrity_check(1)').pluck().get() === 'ok';
   } catch (error) {
     return !(error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code));
   } finally {

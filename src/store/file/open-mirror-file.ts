@@ -8,7 +8,7 @@ import { explainMissing } from '../../base/missing-package.ts';
 import { PACKAGE } from '../../version.ts';
 import { drizzle, migrate } from '../schema/drizzle.ts';
 import { ensureProductViews } from '../schema/product-views.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite, preparedOnce } from '../schema/statements.ts';
 import { createSameFile, pause, type SameFile } from './file-guard.ts';
 import { type CheckContent, nameOf } from './inode-check.ts';
 import {
@@ -111,9 +111,8 @@ function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Datab
 }
 
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
-  const forOrm = keepStatements(sqlite);
   const { version, newest } = checkOwnSchema(path, sqlite);
-  const orm = drizzle(forOrm);
+  const orm = drizzle(preparedOnce(sqlite));
   if (sqlite.readonly) {
     if (version === newest) return orm;
     const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
@@ -149,9 +148,9 @@ export function closeForReaders(path: string, sqlite: Database): void {
     return;
   }
   // A read-only connection that closes after this one leaves the -wal and -shm in place.
-  const reader = new BetterSqlite(path, { readonly: true });
+  const reader = openSqlite(path, { readonly: true });
   try {
-    keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
+    reader.prepare('SELECT count(*) FROM sqlite_schema').get();
     sqlite.close();
   } finally {
     reader.close();
@@ -186,9 +185,8 @@ export function openAsItIs(path: string): Database {
   preparePlace(path, { mustExist: true, readOnly: true });
   let opening: Database | undefined;
   try {
-    const sqlite = new BetterSqlite(path, { readonly: true, timeout: 10_000 });
+    const sqlite = openSqlite(path, { readonly: true, timeout: 10_000 });
     opening = sqlite;
-    keepStatements(sqlite);
     if (checkOwnSchema(path, sqlite).version > 0) return sqlite;
     throw unusable(path, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
   } catch (error) {
@@ -239,7 +237,7 @@ export function openMirrorFile(
     let opening: Database | undefined;
     try {
       const opened = nameOf(path);
-      const sqlite = new BetterSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
+      const sqlite = openSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
       opening = sqlite;
       const orm = configure(path, sqlite);
       if (nameOf(path) !== opened) {

@@ -7,7 +7,7 @@ import { createSinkReader, type SinkRow } from '../rows/sink-rows.ts';
 import { createSourceReader } from '../rows/source-state.ts';
 import { createSinkRequests, createSinkWriter, type NamedSink } from '../rows/write-sinks.ts';
 import { createQueries } from '../schema/queries.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite } from '../schema/statements.ts';
 import { type CopyOptions, withCopy, withOwnFile } from './back-up.ts';
 import { backupFailed, beginOther, type Copied } from './copy-mirror.ts';
 import { freePath, nameOf } from './inode-check.ts';
@@ -96,8 +96,7 @@ function withoutOthers<T>(path: string, work: () => T): T {
   let sqlite: BetterSqlite.Database | undefined;
   let isLocked = false;
   try {
-    sqlite = new BetterSqlite(path, { timeout: 0 });
-    keepStatements(sqlite);
+    sqlite = openSqlite(path, { timeout: 0 });
     if (schemaVersion(sqlite) === null) throw unusable(path, "is another program's database", MOVE);
     // Every connection in WAL mode holds a lock for as long as it is open. Leaving WAL mode needs all of them gone.
     sqlite.exec('PRAGMA journal_mode = DELETE');
