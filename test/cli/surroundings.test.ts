@@ -71,10 +71,14 @@ describe('an answer that is not valid HTTP', () => {
   const body = '{"num_items":0}';
   it.each([
     ['headers of 20 kB', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, /Headers Overflow Error/],
-    ['a broken header', 'HTTP/1.1 200 OK\r\nno header\r\n\r\n', /HPE_INVALID_HEADER_TOKEN/],
-    ['two lengths', `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 15\r\n\r\n${body}`, /Content-Length/i],
-    ['another protocol', '220 mail.example ESMTP\r\n', /HPE_INVALID_CONSTANT/],
-    ['a chunk of no length', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', /HPE_INVALID_CHUNK_SIZE/],
+    ['a broken header', 'HTTP/1.1 200 OK\r\nno header\r\n\r\n', /Invalid header token/],
+    ['two lengths', `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 15\r\n\r\n${body}`, /content-length/i],
+    ['another protocol', '220 mail.example ESMTP\r\n', /Expected HTTP/],
+    [
+      'a chunk of no length',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      /Invalid character in chunk size/,
+    ],
   ])('with %s is named with what the parser found', async (_, answer, reason) => {
     const server = createServer((socket) => void socket.on('error', () => {}).once('data', () => socket.end(answer)));
     const { code, stderr } = await catalogAt(`http://127.0.0.1:${await listen(server)}`);

@@ -142,7 +142,7 @@ export function createTransport(
     const sent = onSent === undefined ? body : reported(body ?? '', onSent);
     const token = asked.token === false ? undefined : accessToken();
     const { apiKey } = settings;
-    for (const secret of [apiKey, token]) if (secret !== undefined) secrets.add(secret);
+    for (const secret of [apiKey, apiKey.split(' ').at(-1), token]) if (secret !== undefined) secrets.add(secret);
     const requestedAt = clock.now();
     const sending = {
       method,
@@ -180,7 +180,8 @@ export function createTransport(
       const [, scheme] = /^(\w+) /.exec(settings.apiKey) ?? [];
       const header = `The key was sent in the header ${settings.apiKeyHeader}`;
       const advice = `${header}, behind the word ${scheme}: remove it, or choose the header Authorization for the key.`;
-      return error.with({ hint: `${error.hint ?? ''} ${scheme === undefined ? `${header}.` : advice}`.trim() });
+      const hint = (error.hint ?? '').replaceAll(error.setting ?? '{setting}', '{setting}');
+      return error.with({ hint: `${hint} ${scheme === undefined ? `${header}.` : advice}`.trim() });
     },
     /** Whether the service refused a login that was replaced meanwhile, or is replaced now: another try may succeed. */
     isOutdated: (error: CatchwordError, used: ReturnType<typeof login>): boolean => {
