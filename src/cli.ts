@@ -5,8 +5,7 @@ import { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { systemClock } from './base/clock.ts';
 import { isForcedExitRequired } from './base/forced-exit.ts';
-import { STOP_SIGNALS } from './base/lifecycle.ts';
-import { refuseDebugger } from './base/no-debugger.ts';
+import { refuseDebugger, STOP_SIGNALS } from './base/lifecycle.ts';
 import { run } from './cli/program.ts';
 
 refuseDebugger(process.env.NODE_OPTIONS);

@@ -81,7 +81,7 @@ const RETRY_MS = 200;
 const LAST_TRY_MS = 1_000;
 
 /**
- * Opens a descriptor for log lines. A full disk stops nothing, nor does a pipe that nobody reads: lines wait, and lines
+ * Opens a descriptor for log lines. A full disk stops nothing, nor does a pipe without a reader: lines wait, and lines
  * beyond the limit are dropped. Node has made pipes non-blocking when the program used `process.stderr`. A terminal that
  * is stopped, and a file on a disk that hangs, do stop the process: the system has no such mode for them.
  * pino does not retry the waiting lines by itself; writing an empty line makes it do so.

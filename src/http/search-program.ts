@@ -1,6 +1,5 @@
 import { toAnswer } from '../base/errors.ts';
-import { STOP_SIGNALS } from '../base/lifecycle.ts';
-import { refuseDebugger } from '../base/no-debugger.ts';
+import { refuseDebugger, STOP_SIGNALS } from '../base/lifecycle.ts';
 import { openSearch } from '../store/history/search.ts';
 import type { SearchHit } from '../store/rows/product-rows.ts';
 

@@ -116,7 +116,7 @@ it.each([
   ['http://127.0.0.1:8080/#/v4', /a query or a fragment/],
   ['https://books.example/#top', /a query or a fragment/],
   ['https://shop:p#ss@books.example:8080/', /user name or password|an http or https address/],
-])('a base URL %s is refused for what is wrong in it', async (url, reason) => {
+])('a base URL %s is refused with the part of it that it must not have', async (url, reason) => {
   const { code, stderr } = await catalogAt(url);
   expect(code).toBe(2);
   expect(stderr).toMatch(reason);

@@ -117,7 +117,7 @@ it('a backup that is copied over the mirror and its WAL ends the process, althou
   expect(() => store.check()).toThrow(REPLACED);
 });
 
-it('an older mirror that is copied over this one, whose WAL is empty, is read anew: nothing of the newer one is written into it', () => {
+it('an older mirror that is copied over this one, whose WAL is empty, is read again: nothing of the newer one is written into it', () => {
   const { db, store, outside } = withOutsider();
   outside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   const older = readFileSync(db);

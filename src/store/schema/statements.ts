@@ -3,9 +3,9 @@ import BetterSqlite, { type Database, type Options, type Statement } from 'bette
 /*
  * Opens every database of the program, and keeps its statements.
  *
- * With some versions of Node.js 24, the process aborts when a statement or a database of better-sqlite3 12 is
- * garbage-collected (`RemoveEnvironmentCleanupHook … Assertion failed: (env) != nullptr`). docs/dev/sqlite.md says which,
- * and what version 13 would need. `Database.pragma` and `Statement.iterate` create such objects internally, where they
+ * On Node.js 24.19 a process was seen to abort when a statement of better-sqlite3 12 was garbage-collected
+ * (`RemoveEnvironmentCleanupHook … Assertion failed: (env) != nullptr`). docs/dev/sqlite.md says what was measured, and what
+ * version 13 would need. `Database.pragma` and `Statement.iterate` create such objects internally, where they
  * cannot be kept: do not use them.
  */
 
