@@ -5,9 +5,10 @@ import { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { systemClock } from './base/clock.ts';
 import { isForcedExitRequired } from './base/forced-exit.ts';
-import { STOP_SIGNALS } from './base/lifecycle.ts';
+import { refuseDebugger, STOP_SIGNALS } from './base/lifecycle.ts';
 import { run } from './cli/program.ts';
 
+refuseDebugger(process.env.NODE_OPTIONS);
 // Some drivers print what a store sent; stdout is data, and a log has no text that was not checked.
 globalThis.console = new Console(new Writable({ write: (_chunk, _encoding, done) => done() }));
 const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor));

@@ -178,7 +178,7 @@ export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error i
 
 /** The code that Node.js or a driver gave, such as `ENOENT`; undefined if there is none. */
 export function systemCodeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  return error instanceof Error && 'code' in error && error.code != null ? String(error.code) : undefined;
 }
 
 export function messageOf(error: unknown): string {

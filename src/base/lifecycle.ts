@@ -12,6 +12,17 @@ export interface Service {
 /** Signals that ask a process to stop. SIGHUP comes when its terminal closes. */
 export const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+/**
+ * Prevents that SIGUSR1 opens Node's debugger, with which every local user could run code in this process. Node 20 has no
+ * option for that. A debugger that the signal opened before this program ran is closed.
+ * @param options NODE_OPTIONS of the process: a debugger that was asked for stays
+ */
+export function refuseDebugger(options = ''): void {
+  process.on('SIGUSR1', () => {});
+  const { url, close } = process.getBuiltinModule('node:inspector');
+  if (url() !== undefined && ![options, ...process.execArgv].some((one) => /--inspect(?!-port)/.test(one))) close();
+}
+
 /** Limits of a thread. Half of what V8 lets young objects take by default, to save memory. */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 24 };
 

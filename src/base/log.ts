@@ -73,24 +73,60 @@ function loadPino(): typeof pino {
 /** Names that a secret could have if it were logged by mistake; their values are redacted. */
 const SECRET_KEYS = ['apiKey', 'accessToken', 'secret', 'password', 'authorization', 'headers'];
 
-/** Log text that is kept while the disk is full. */
+/** Log text that is kept while the disk is full, or while the reader of the log reads nothing. */
 const MAX_WAITING_BYTES = 2 ** 20;
+/** How often lines that wait are tried again, milliseconds. */
+const RETRY_MS = 200;
+/** How long a process that ends waits for its log, milliseconds. */
+const LAST_TRY_MS = 1_000;
 
 /**
- * Opens a descriptor for log lines. A full disk stops nothing: lines wait, and lines beyond the limit are dropped.
- * pino does not retry the waiting lines when it drops one; writing an empty line makes it do so.
+ * Opens a descriptor for log lines. A full disk stops nothing, nor does a pipe without a reader: lines wait, and lines
+ * beyond the limit are dropped. Node has made pipes non-blocking when the program used `process.stderr`. A terminal that
+ * is stopped, and a file on a disk that hangs, do stop the process: the system has no such mode for them.
+ * pino does not retry the waiting lines by itself; writing an empty line makes it do so.
+ * @param tell called when lines are written again, with the number of those that were dropped
  */
-function output(fd: 1 | 2, shown = printableLines) {
-  const destination = loadPino().destination({ dest: fd, sync: true, maxLength: MAX_WAITING_BYTES });
-  destination.on('error', () => {}).on('drop', () => void destination.write(''));
+function output(fd: 1 | 2, tell: (dropped: number) => void, shown = printableLines) {
+  let dropped = 0;
+  let retry: NodeJS.Timeout | undefined;
+  let giveUpAt = Number.NEGATIVE_INFINITY;
+  const retryEAGAIN = (): boolean => performance.now() < giveUpAt;
+  const destination = loadPino().destination({ dest: fd, sync: true, maxLength: MAX_WAITING_BYTES, retryEAGAIN });
+
+  function again(): void {
+    retry = undefined;
+    destination.write('');
+  }
+
+  function atExit(): void {
+    giveUpAt = performance.now() + LAST_TRY_MS;
+    if (retry !== undefined) again();
+  }
+
+  destination
+    .on('error', () => {
+      if (retry !== undefined) return;
+      process.off('exit', atExit).once('exit', atExit);
+      retry = setTimeout(again, RETRY_MS).unref();
+    })
+    .on('drop', () => {
+      dropped++;
+      destination.write('');
+    })
+    .on('drain', () => {
+      const lost = dropped;
+      dropped = 0;
+      if (lost > 0) tell(lost);
+    });
   // JSON itself does not escape all unprintable characters; they occur only inside its strings.
   return { write: (line: string) => void destination.write(shown(line)) };
 }
 
-function readableOutput(colour: boolean): DestinationStream {
+function readableOutput(colour: boolean, tell: (dropped: number) => void): DestinationStream {
   const pretty = load('pino-pretty') as typeof import('pino-pretty');
   const time = 'SYS:HH:MM:ss';
-  const { write } = output(2, printableColoured);
+  const { write } = output(2, tell, printableColoured);
   const destination = new Writable({
     decodeStrings: false,
     write: (text: string, _encoding, done) => {
@@ -101,27 +137,33 @@ function readableOutput(colour: boolean): DestinationStream {
   return pretty({ destination, colorize: colour, singleLine: true, ignore: 'pid', translateTime: time });
 }
 
-function destinationOf({ readable = false, colour = false, split = false }: LogOptions): DestinationStream {
-  if (readable) return readableOutput(colour);
-  if (!split) return output(2);
+function destinationOf(
+  { readable = false, colour = false, split = false }: LogOptions,
+  tell: (dropped: number) => void,
+): DestinationStream {
+  if (readable) return readableOutput(colour, tell);
+  if (!split) return output(2, tell);
   const streams = [
-    { level: 'trace', stream: output(1) },
-    { level: 'error', stream: output(2) },
+    { level: 'trace', stream: output(1, tell) },
+    { level: 'error', stream: output(2, tell) },
   ] as const;
   return loadPino().multistream([...streams], { dedupe: true });
 }
 
 function openLog(level: string, options: LogOptions): Logger {
   const start = loadPino();
-  return start(
+  const log: Logger = start(
     {
       level,
       base: { pid: process.pid },
       timestamp: start.stdTimeFunctions.isoTime,
       redact: { paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`]), censor: '[secret]' },
     },
-    destinationOf(options),
+    destinationOf(options, (dropped) =>
+      log.error({ dropped }, 'log lines were dropped, because the log could not be written'),
+    ),
   );
+  return log;
 }
 
 /** pino's levels. */

@@ -10,6 +10,13 @@ export function explainMissing(error: unknown): unknown {
       'npm did not run its install script. Allow it, and run it: npm pkg set --json allowScripts.better-sqlite3=true && npm rebuild better-sqlite3.';
     return new CatchwordError('PACKAGE_MISSING', 'the package better-sqlite3 is not compiled', { hint, cause: error });
   }
+  if (systemCodeOf(error) === 'ERR_DLOPEN_FAILED') {
+    const [said = ''] = messageOf(error).split('\n');
+    const hint =
+      'Node.js was upgraded, or the installation was copied from another system. Compile it again where it is installed: npm rebuild better-sqlite3.';
+    const what = `the package better-sqlite3 does not fit Node.js ${process.version} or this system: ${said}`;
+    return new CatchwordError('PACKAGE_MISSING', what, { hint, cause: error });
+  }
   if (!/^(ERR_)?MODULE_NOT_FOUND$/.test(systemCodeOf(error) ?? '')) return error;
   const name = NAME.exec(messageOf(error))?.[1] ?? '';
   if (!Object.hasOwn(OPTIONAL_PACKAGES, name)) return error;

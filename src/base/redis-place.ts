@@ -4,6 +4,7 @@ import { distrustOf } from './certificate.ts';
 import { messageOf, systemCodeOf } from './errors.ts';
 import { isBehindSentinels } from './host-urls.ts';
 import { unbracketed } from './loopback.ts';
+import { decoded } from './percent-decode.ts';
 
 const SENTINEL_TIMEOUT_MS = 5_000;
 
@@ -25,16 +26,18 @@ export type RedisPlace = ReturnType<typeof redisPlace>;
 
 /**
  * Explains an address of the form of REDIS_URL, which the setting's form has checked: a URL for each host.
- * @returns `label`, without a password: `host:port`, or the name of the primary and its sentinels; `open`, which makes a
- *   client of the server, or of the primary that the sentinels name whenever it connects
+ * @returns `label`, without a password: `host:port`, or the name of the primary and its sentinels; `login`, the users and
+ *   passwords as options of a client; `open`, which makes a client of the server, or of the primary that the sentinels
+ *   name whenever it connects
  */
 export function redisPlace(urls: readonly URL[]) {
   const [url] = urls;
   if (url === undefined) throw new Error('the address of Redis is not valid');
+  const own = { username: decoded(url.username) || undefined, password: decoded(url.password) || undefined };
   if (!isBehindSentinels(url)) {
     const { tls, ...endpoint } = endpointOf(url, 6379);
     const open = (options: ClientOptions): Redis => new Redis(url.href, { ...options, ...(tls && { tls }) });
-    return { label: labelOf(endpoint), sentinels: null, open };
+    return { label: labelOf(endpoint), sentinels: null, login: own, open };
   }
   const [, name = '', db = ''] = url.pathname.split('/');
   // In a query, + would be a space.
@@ -50,6 +53,7 @@ export function redisPlace(urls: readonly URL[]) {
   return {
     label: `${name} (sentinels ${endpoints.map(labelOf).join(', ')})`,
     sentinels: { name, endpoints, login: { username, password } },
+    login: { ...own, sentinelUsername: username, sentinelPassword: password },
     open: (options: ClientOptions): Redis =>
       new Redis(server.href, {
         ...options,

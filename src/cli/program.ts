@@ -99,6 +99,16 @@ async function reportError(context: ProcessContext, error: unknown): Promise<num
   return 1;
 }
 
+/** @throws CatchwordError USAGE */
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    const hint = 'It was deleted, or this user may not search it. Change to another one: cd.';
+    throw usageError(`the working directory cannot be used (${systemCodeOf(cause)})`, hint, cause);
+  }
+}
+
 /** Waits until everything is written, or a write has failed. */
 function flushed(stream: NodeJS.WritableStream): Promise<void> {
   return new Promise((resolve) => {
@@ -116,7 +126,7 @@ function flushed(stream: NodeJS.WritableStream): Promise<void> {
 export async function run(argv: readonly string[], host: ProcessContext): Promise<number | undefined> {
   let settings: ReturnType<typeof withDotEnv>;
   try {
-    settings = withDotEnv(host.environment, process.cwd());
+    settings = withDotEnv(host.environment, workingDirectory());
   } catch (error) {
     return await reportError(host, error);
   }

@@ -15,7 +15,7 @@ import { createUsers } from './users/users.ts';
 /** What is needed to reach the service: rows of option-table.ts. @rule 5-7 */
 export type ConnectionSettings = TransportSettings &
   Pick<SourceConfig, 'usersSuffix'> &
-  Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore'>>;
+  Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore' | 'secretsAgain'>>;
 
 /** A token must fit in a header and in the token file. */
 const SENDABLE = /^[\x21-\x7e]+$/;
@@ -80,6 +80,26 @@ function accountOf(
   };
 }
 
+/** The configured key and token. `readAgain` reads their files again, if they have any. */
+function createLogin({ apiKey, accessToken, secretsAgain }: ConnectionSettings) {
+  let known: Pick<ConnectionSettings, 'apiKey' | 'accessToken'> = { apiKey, accessToken };
+  return {
+    apiKey: () => known.apiKey,
+    /** @returns the access token, if its file has another one than before */
+    readAgain: (): string | undefined => {
+      const before = known;
+      try {
+        const { apiKey = before.apiKey, accessToken } = secretsAgain?.() ?? before;
+        known = { apiKey, accessToken };
+      } catch (error) {
+        // A file that cannot be read now is not the reason why the service refused the request.
+        if (!(error instanceof CatchwordError)) throw error;
+      }
+      return known.accessToken === before.accessToken ? undefined : known.accessToken;
+    },
+  };
+}
+
 export type Connection = ReturnType<typeof connect>;
 
 /**
@@ -96,12 +116,21 @@ export function connect(
   const { userReference: reference, tokenStore } = settings;
   const closing = new AbortController();
   const closed = closing.signal;
-  const transport: Transport = createTransport(settings, () => tokens.current(), clock);
+  const login = createLogin(settings);
+  const own: TransportSettings = {
+    ...settings,
+    get apiKey() {
+      return login.apiKey();
+    },
+    onRefused: () => tokens.readAgain(),
+  };
+  const transport: Transport = createTransport(own, () => tokens.current(), clock);
   const owner = { origin: transport.origin, apiKey: settings.apiKey, reference, configured: settings.accessToken };
   const common = { transport, pacer, clock, closed };
   const withoutRenewal = createCaller({ ...common, tokens: null });
   const tokens = createTokens({
     configured: settings.accessToken,
+    configuredAgain: login.readAgain,
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
     account: accountOf(withoutRenewal, settings.usersSuffix, reference, () => tokens.current()),
     clock,

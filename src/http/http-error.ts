@@ -33,6 +33,8 @@ export interface HttpError {
   readonly message: string;
   readonly hint: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: the one of the code. */
+  readonly status?: number;
 }
 
 export const STOPPING: HttpError = {
@@ -74,7 +76,7 @@ export function errorJson({ code, message, hint }: Omit<HttpError, 'headers'>): 
 
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
   setSafetyHeaders(reply);
-  reply.code(STATUS[error.code]).headers(error.headers ?? {});
+  reply.code(error.status ?? STATUS[error.code]).headers(error.headers ?? {});
   const { sendErrorPage } = reply.server;
   const message = error.message.length > MAX_MESSAGE ? `${error.message.slice(0, MAX_MESSAGE)}…` : error.message;
   if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, { ...error, message });
@@ -90,7 +92,10 @@ function httpErrorOf(error: FastifyError | Error): HttpError {
   }
   if (hasCode(error, 'INTERRUPTED')) return STOPPING;
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  if (status < 500) return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };
+  if (status < 500) {
+    const hint = status === 413 ? 'Send less.' : 'Send a well-formed request.';
+    return { code: 'USAGE', message: error.message, hint, status };
+  }
   return { code: 'INTERNAL', message: 'the request failed inside catchword', hint: "See catchword's log." };
 }
 

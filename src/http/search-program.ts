@@ -1,5 +1,5 @@
 import { toAnswer } from '../base/errors.ts';
-import { STOP_SIGNALS } from '../base/lifecycle.ts';
+import { refuseDebugger, STOP_SIGNALS } from '../base/lifecycle.ts';
 import { openSearch } from '../store/history/search.ts';
 import type { SearchHit } from '../store/rows/product-rows.ts';
 
@@ -18,6 +18,7 @@ const answer = (work: () => readonly SearchHit[]) => process.send?.(toAnswer(wor
 // A terminal or a service manager sends these to every process. This one ends with its channel to the process that asks,
 // which is all that keeps it alive.
 for (const name of STOP_SIGNALS) process.on(name, () => {});
+refuseDebugger();
 answer(() => {
   const search = openSearch(process.argv[2] ?? '');
   process.on('message', ({ text, limit }: SearchRequest) => answer(() => search(text, limit)));

@@ -3,6 +3,7 @@ import type { Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import { type MetricsOptions, startMetrics } from '../operate/metrics/metrics.ts';
 import { type StateLimits, stateOf } from '../state/mirror-state.ts';
+import { checkApart } from '../store/file/copy-subprocess.ts';
 import { watchMirror } from '../store/file/watch-file.ts';
 import { openStore } from '../store/store.ts';
 import { addApi } from './api.ts';
@@ -40,7 +41,7 @@ export interface WebOptions
   readonly source: string;
   readonly log: Logger;
   readonly limits?: Partial<StreamLimits>;
-  /** To search in a process of its own, so that no search holds up other requests; default: in this thread. */
+  /** To search and to check a changed mirror in processes, so that neither holds up requests; default: in this thread. */
   readonly searchApart?: Pick<SearchApartOptions, 'limits' | 'program'> | undefined;
   /** Figures of another thread, which does the work of the process; default: of this one. */
   readonly figures?: MetricsOptions['figures'];
@@ -54,7 +55,11 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   const { clock, log, token } = options;
   checkExposure(options.host, token);
   const limits = { ...STREAM_LIMITS, ...options.limits };
-  const store = openStore(options.db, { forReading: true, mode: options.dbMode });
+  const store = openStore(options.db, {
+    forReading: true,
+    mode: options.dbMode,
+    checkContent: options.searchApart && checkApart,
+  });
   const state = () => stateOf(store, clock.now(), options);
   const mirror = { store, clock, state };
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror, figures: options.figures });

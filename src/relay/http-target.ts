@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Dispatcher } from 'undici';
 import { askedPause } from '../base/backoff.ts';
+import { brokenAnswer } from '../base/broken-answer.ts';
 import { distrustOf } from '../base/certificate.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
 import { httpConnector } from '../base/http-connector.ts';
@@ -120,6 +121,8 @@ export function httpError(error: unknown): SinkError {
     const failure = cause.retryable ? 'unavailable' : 'misconfigured';
     return new SinkError(failure, [cause.message, cause.hint ?? []].flat().join('. '));
   }
+  const broken = brokenAnswer(cause);
+  if (broken !== null) return new SinkError('unavailable', `the receiver was reached, but ${broken}`);
   const code = systemCodeOf(cause) ?? messageOf(cause);
   const distrust = distrustOf(code);
   if (distrust !== null) return new SinkError('misconfigured', distrust.text);

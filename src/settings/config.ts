@@ -23,7 +23,14 @@ export interface SinkSetting {
   readonly again?: () => Omit<SinkSetting, 'again'> | undefined;
 }
 
+/** Secrets that the service or Redis may refuse after they were changed in their files. */
+const ROTATED = ['apiKey', 'accessToken', 'redisUrl'] as const;
+
+type Rotated = Partial<Pick<Values, (typeof ROTATED)[number]>>;
+
 export interface Config extends Values {
+  /** Reads the files of these secrets again. @throws CatchwordError CONFIG_INVALID */
+  readonly secretsAgain?: () => Rotated;
   readonly sinks: readonly SinkSetting[];
   /** Recipients of a message when something is wrong. */
   readonly channels: readonly SinkSetting[];
@@ -153,14 +160,18 @@ export function readSettings(environment: Environment, needsSource = false) {
     }
   };
   const values: Record<string, unknown> = {};
+  const parse = (option: Option): unknown => {
+    const { env, fallback, schema, secret } = option;
+    const given =
+      bare(env, environment[env], schema) ||
+      (secret ? secretFromFile(env, environment, schema) : undefined) ||
+      fallback;
+    return given === undefined ? undefined : parseSetting(option, given);
+  };
   for (const [key, option] of Object.entries<Option>(OPTIONS)) {
     const value = attempt(() => {
-      const { env, fallback, schema, secret } = option;
-      const given =
-        bare(env, environment[env], schema) ||
-        (secret ? secretFromFile(env, environment, schema) : undefined) ||
-        fallback;
-      if (given !== undefined) return parseSetting(option, given);
+      const parsed = parse(option);
+      if (parsed !== undefined) return parsed;
       if (needsSource && (key === 'baseUrl' || key === 'apiKey')) throw notSet(key);
       return undefined;
     });
@@ -169,7 +180,8 @@ export function readSettings(environment: Environment, needsSource = false) {
   const read: Partial<Values> = values;
   const sinks = readNamed('CATCHWORD_SINK_', environment, attempt, read);
   const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt, read);
-  return { values: { ...read, sinks, channels }, problems, attempt };
+  const secretsAgain = (): Rotated => Object.fromEntries(ROTATED.map((key) => [key, parse(OPTIONS[key])]));
+  return { values: { ...read, sinks, channels, secretsAgain }, problems, attempt };
 }
 
 /** Joins all problems in one error: a line with their number, then a line for each. */

@@ -23,7 +23,7 @@ function secret<S extends z.ZodType>(env: string, schema: S) {
 export const OPTION_GROUPS = {
   'The service': {
     baseUrl: option('CATCHWORD_BASE_URL', undefined, form.baseUrl).means('address of the service'),
-    apiKey: secret('CATCHWORD_API_KEY', form.headerValue).means('API key'),
+    apiKey: secret('CATCHWORD_API_KEY', form.apiKey).means('API key'),
     accessToken: secret('CATCHWORD_ACCESS_TOKEN', form.headerValue).means('access token'),
     userReference: option('CATCHWORD_USER_REFERENCE', undefined, form.reference).means(
       "reference of the token's user; lets catchword renew the token",

@@ -139,6 +139,11 @@ export const suffix = form('a suffix such as .xml, or off', (given) => {
 export const reference = matching(/^[^\p{Cc}\p{Cs}]+$/u, 'a reference without control characters');
 export const headerName = matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name');
 export const headerValue = matching(/^[\x21-\x7e]+$/, 'printable characters without spaces');
+/** A key, which may have its scheme before it: `Bearer abc` in the header Authorization. */
+export const apiKey = matching(
+  /^(?:(?:Basic|Bearer|Token) )?[\x21-\x7e]+$/,
+  'printable characters without spaces, but for one behind a scheme such as Bearer',
+);
 export const processName = matching(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and -');
 
 export const timeZone = form('a time zone such as UTC or Europe/Berlin', (given) => {
@@ -160,8 +165,12 @@ export const servicePath = matching(
 );
 
 /** Whether an `@` or a `#` follows the host, so that a part of a password was parsed as a host or a port. */
-function isTornApart({ pathname, search, hash }: URL): boolean {
-  return hash !== '' || `${pathname}${search}`.includes('@');
+function isTornApart(url: URL): boolean {
+  return url.hash !== '' || hasAt(url);
+}
+
+function hasAt({ pathname, search, hash }: URL): boolean {
+  return `${pathname}${search}${hash}`.includes('@');
 }
 
 /** An address with one of `protocols`. `problemOf` names what else must not be in it, or in one for `all` of its hosts. */
@@ -180,7 +189,7 @@ function address(protocols: RegExp, description: string, problemOf: (url: URL, a
 
 /** The address of the service, without trailing slashes. */
 export const baseUrl = address(/^https?:$/, 'an http or https address', (url) =>
-  url.username !== '' || url.password !== '' || (url.port !== '' && isTornApart(url))
+  url.username !== '' || url.password !== '' || (url.port !== '' && hasAt(url))
     ? 'must not contain a user name or password'
     : url.search !== '' || url.hash !== ''
       ? 'must not contain a query or a fragment: requests have their own. Remove what follows ? or #'

@@ -1,7 +1,8 @@
-import Database from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import { CatchwordError, messageOf } from '../base/errors.ts';
 import { nearestName } from '../base/nearest-name.ts';
 import { COLUMNS, STORED } from '../catalog/fields.ts';
+import { openForTexts } from '../store/schema/statements.ts';
 import { costOf } from './expression-cost.ts';
 import { type Instruction, type Program, readProgram } from './sql-program.ts';
 
@@ -94,15 +95,15 @@ function checkText(text: string, invalid: Invalid): void {
   if (open.length > 0) throw invalid('a parenthesis is not closed');
 }
 
-function openAnalysis(): Database.Database {
-  const sqlite = new Database(':memory:');
+function openAnalysis(): Database {
+  const sqlite = openForTexts();
   sqlite.exec(`CREATE TABLE catalog (${READABLE.map((name) => (TEXTS.has(name) ? `${name} TEXT` : name)).join(', ')})`);
   // Else its number of arguments would not be listed.
   sqlite.function('json_extract', { deterministic: true }, (_json: unknown, _path: unknown) => null);
   return sqlite;
 }
 
-function explain(sqlite: Database.Database, text: string): Instruction[] {
+function explain(sqlite: Database, text: string): Instruction[] {
   return sqlite.prepare<[], Instruction>(`EXPLAIN SELECT 1 FROM catalog WHERE (\n${text}\n)`).all();
 }
 

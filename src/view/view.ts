@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import Database from 'better-sqlite3';
 import { CatchwordError, messageOf, usageError } from '../base/errors.ts';
 import { printable } from '../base/printable.ts';
 import { COLUMNS } from '../catalog/fields.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnSql } from '../store/schema/product-views.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
+import { openForTexts } from '../store/schema/statements.ts';
 import { checkExpression, type Expression, type ViewErrorCode } from './check-expression.ts';
 import { fieldList, isFieldList } from './field-list.ts';
 
@@ -44,7 +44,7 @@ function withKey(vbid: string, members: Map<string, string>): string {
 }
 
 /** One for all views: a connection takes 60 kB, which are not freed before the garbage collector runs. */
-const connection = onFirstUse(() => new Database(':memory:'));
+const connection = onFirstUse(openForTexts);
 
 /** SQL: of the parameters (the key, the product), a row as the view `catalog` has it, with these columns. */
 function rowSql(columns: ReadonlySet<string>): string {

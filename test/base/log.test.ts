@@ -1,6 +1,8 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -27,8 +29,56 @@ it('the log resumes when a full disk has space again', async () => {
   const seen = lines.slice(1).map((line) => JSON.parse(line) as { line?: number; msg: string });
   // Lines that waited, then new ones; the line that found the free space may be lost.
   expect(seen.filter(({ msg }) => msg === 'fills').length).toBeGreaterThan(500);
-  expect(seen.slice(-2)).toMatchObject([
+  expect(seen.slice(-3)).toMatchObject([
     { line: 1, msg: 'has room' },
     { line: 2, msg: 'has room' },
+    { dropped: expect.any(Number) as number, msg: 'log lines were dropped, because the log could not be written' },
   ]);
+});
+
+/** Writes more than a pipe and the log can hold, and only then lets its reader begin. */
+const OUTPACES = `
+import { setTimeout } from 'node:timers/promises';
+import { createLog } from '${LOG}';
+// As every command does.
+void process.stderr;
+const log = createLog('info');
+for (let line = 0; line < 5_000; line++) log.info({ line, pad: 'x'.repeat(1_000) }, 'outpaces');
+process.stdout.write('all lines are logged');
+await setTimeout(2_000);
+log.info({}, 'is read again');
+`;
+
+/** What reads the log once stdout shows that no line waits for it. */
+type Reader = (cwd: string) => Promise<string>;
+
+const pipe: Reader = async (cwd) => {
+  const reader = 'while [ ! -s shown ]; do sleep 0.1; done; cat';
+  const command = `"$0" --input-type=module -e "$1" 2>&1 >shown | { ${reader}; }`;
+  const { stdout } = await promisify(execFile)('sh', ['-c', command, process.execPath, OUTPACES], {
+    cwd,
+    maxBuffer: 2 ** 26,
+  });
+  return stdout;
+};
+
+/** Node connects a process that it starts by sockets, as systemd does. */
+const socket: Reader = async () => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', OUTPACES], { stdio: ['ignore', 'pipe', 'pipe'] });
+  await once(child.stdout, 'data');
+  return await text(child.stderr);
+};
+
+it.each([
+  ['pipe', pipe],
+  ['socket', socket],
+])('the log of a process waits for no reader of a %s, and tells how many lines were dropped', async (_, read) => {
+  const lines = (await read(temporaryDirectory())).trimEnd().split('\n');
+  const seen = lines.map((line) => JSON.parse(line) as { line?: number; dropped?: number; msg: string });
+  const outpacing = seen.filter(({ msg }) => msg === 'outpaces');
+  expect(outpacing.map(({ line }) => line)).toEqual(outpacing.map((_, index) => index));
+  const [dropped = 0] = seen.flatMap((line) => line.dropped ?? []);
+  expect(dropped).toBeGreaterThan(0);
+  expect(outpacing.length + dropped).toBe(5_000);
+  expect(seen.at(-1)?.msg).toBe('is read again');
 });

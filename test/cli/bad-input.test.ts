@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../client/connection.ts';
 import { runRedirected } from '../support/cli.ts';
@@ -124,7 +123,6 @@ it('catchword rejects a file that is not a mirror of this version', async () => 
   await expectRefusal(['sync'], { CATCHWORD_DB: 'foreign.db' }, 2, /another program's database/, directory);
   openStore(join(directory, 'newer.db')).close();
   const newer = new Database(join(directory, 'newer.db'));
-  keepStatements(newer);
   newer.prepare("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9999999999999)").run();
   newer.close();
   await expectRefusal(['sync'], { CATCHWORD_DB: 'newer.db' }, 2, /newer catchword/, directory);

@@ -39,6 +39,25 @@ it('the thread that serves HTTP fails if the thread ends by itself, whatever end
   await expect(startWebThread(dataFor(''), programThat('process.exit(0)'))).rejects.toThrow('has ended');
 });
 
+it('the thread that serves HTTP answers with metrics while the thread of the daemon computes', async () => {
+  const server = createServer();
+  const port = await listen(server);
+  server.close();
+  await once(server, 'close');
+  const data = dataFor(`${temporaryDirectory()}/catalog.db`, { CATCHWORD_HTTP_PORT: String(port) });
+  const service = await startWebThread(data, PROGRAM);
+  const metrics = `http://127.0.0.1:${port}/metrics`;
+  // Waits for another process, and so answers nothing meanwhile.
+  const twice = `for (let scrape = 0; scrape < 2; scrape++) console.log(await (await fetch('${metrics}')).text());`;
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', twice], { encoding: 'utf8' });
+  expect(stdout.match(/^nodejs_eventloop_delay_seconds\{percentile="100"\} 2$/gm)).toHaveLength(2);
+  expect(stdout.match(/^catchword_products 0$/gm)).toHaveLength(2);
+  expect(stdout).not.toMatch(/^nodejs_heap_size_used_bytes /m);
+  const { text } = await get(metrics);
+  expect(text).toMatch(/^nodejs_heap_size_used_bytes \d/m);
+  await service.stop();
+});
+
 it('the thread that serves HTTP does not call a daemon healthy whose own thread hangs', async () => {
   const server = createServer();
   const port = await listen(server);

@@ -154,7 +154,11 @@ it('a client names options in errors, not environment variables', async () => {
   const { client: slow } = await talk(() => ({ status: 429, headers: { 'retry-after': '9999' } }));
   const errors = [
     [await failure(client.licenses.read()), 'reference', /^Set reference to /],
-    [await failure(client.books.read('a')), 'apiKey', /^Check apiKey and the access token\.$/],
+    [
+      await failure(client.books.read('a')),
+      'apiKey',
+      /^Check apiKey and the access token\. The key was sent in the header X-Service-API-Key\.$/,
+    ],
     [await failure(client.users.read('a')), undefined, /create the user/],
     [await failure(ofUser.licenses.read()), 'reference', /^Check reference;/],
     [await failure(ofUser.users.resetAccess()), 'reference', /reference/],

@@ -151,6 +151,35 @@ it('gives a message up after a day, and says so', async () => {
   expect(received).toHaveLength(tries);
 });
 
+it('a channel that is added to a problem of two days is tried for a day', async () => {
+  const { url, received } = await receiver(() => ({ status: 500 }));
+  const scene = await inTrouble([]);
+  await scene.stop();
+  await scene.clock.pass(48 * HOUR);
+  scene.completed();
+  scene.start([hook(url)]);
+  await passUntil(scene, () => received.length > 10, 30 * HOUR, 10 * MINUTE);
+  expect(scene.store.episodes.channels()).toMatchObject([{ waiting: 1, givenUp: 0 }]);
+  const isOver = (): boolean => scene.store.episodes.waiting('hook').length === 0;
+  await passUntil(scene, isOver, 30 * HOUR, 10 * MINUTE);
+});
+
+it('a message that waited for two days because no daemon ran is tried for a day', async () => {
+  let status = 500;
+  const { url, received } = await receiver(() => ({ status }));
+  const scene = await inTrouble([hook(url)]);
+  await over(scene);
+  await scene.stop();
+  await scene.clock.pass(48 * HOUR);
+  scene.completed();
+  const tries = received.length;
+  scene.start([hook(url)]);
+  await passUntil(scene, () => received.length > tries + 2, 6 * HOUR, 10 * MINUTE);
+  status = 200;
+  await passUntil(scene, () => scene.store.episodes.waiting('hook').length === 0, HOUR, 10 * MINUTE);
+  expect(scene.store.episodes.channels()).toMatchObject([{ waiting: 0, givenUp: 0, error: null }]);
+});
+
 it('gives a message up at once if the receiver is gone', async () => {
   const { url, received } = await receiver(() => ({ status: 410 }));
   const scene = await inTrouble([hook(url)]);

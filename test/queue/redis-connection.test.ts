@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Redis } from 'ioredis';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
@@ -57,5 +58,35 @@ it.skipIf(!redisAvailable)(
     await expect.poll(() => logged.length).toBeGreaterThan(0);
     for (const each of [connection, ...duplicates]) cutRedis(each);
     expect(logged).toEqual([[expect.anything(), 'connection to Redis lost, reconnecting']]);
+  },
+);
+
+it.skipIf(!redisAvailable)(
+  'a connection of BullMQ too logs in with the password that REDIS_URL_FILE has meanwhile',
+  { tags: ['stores'] },
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const admin = new Redis(redis.url);
+    onTestFinished(() => admin.disconnect());
+    const at = (password: string) => redis.url.replace('//', `//shop:${password}@`);
+    const setPassword = (password: string) =>
+      admin.call('ACL', 'SETUSER', 'shop', 'reset', 'on', `>${password}`, '~*', '+@all');
+    await setPassword('old-password');
+    let written = at('old-password');
+    const { log } = recordedLog();
+    const place = { clock: systemClock, log, redisUrlAgain: () => written };
+    const connection = connectRedis(written, { ...place, trouble: createRedisTrouble(place) }, 'wait');
+    const both = [connection, connection.duplicate()];
+    onTestFinished(() => both.forEach(cutRedis));
+    await Promise.all(both.map((each) => each.ping()));
+    const refused = both.map((each) => once(each, 'error'));
+    await setPassword('new-password');
+    await admin.call('CLIENT', 'KILL', 'USER', 'shop');
+    expect(await Promise.all(refused)).toEqual(
+      both.map(() => [expect.objectContaining({ message: expect.stringContaining('WRONGPASS') })]),
+    );
+    written = at('new-password');
+    expect(await Promise.all(both.map((each) => each.ping()))).toEqual(['PONG', 'PONG']);
   },
 );

@@ -6,7 +6,6 @@ import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory, productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { temporaryMirror } from './feeding.ts';
 
 const RUNS = process.env.CI === undefined ? 20 : 60;
@@ -50,7 +49,7 @@ it('shows the product of every change as it was then, in events and in SQL', asy
       try {
         const history = createHistory(harness.store);
         const sqlite = new Database(harness.store.path, { readonly: true });
-        const rows = keepStatements(sqlite).prepare('SELECT before, changed FROM change_log ORDER BY seq').all();
+        const rows = sqlite.prepare('SELECT before, changed FROM change_log ORDER BY seq').all();
         sqlite.close();
         let seq = 0;
         for (;;) {

@@ -3,7 +3,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { COLUMNS, type Field, STORED } from '../../src/catalog/fields.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { productText } from '../../src/report/product-text.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { serveHarness } from '../http/place.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { feeding } from './feeding.ts';
@@ -86,7 +85,7 @@ it('a field with an odd value is the same in the mirror, its views, its library,
     file.close();
     library.close();
   });
-  const catalog = keepStatements(file).prepare('SELECT * FROM catalog WHERE vbid = ?');
+  const catalog = file.prepare('SELECT * FROM catalog WHERE vbid = ?');
   const prices = file.prepare('SELECT sku, type, duration, currency, value FROM prices WHERE vbid = ?');
   const names = file.prepare('SELECT name FROM contributors WHERE vbid = ?').pluck();
   const values = file.prepare('SELECT DISTINCT value FROM identifiers WHERE vbid = ?').pluck();

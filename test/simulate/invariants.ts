@@ -2,7 +2,6 @@ import Database from 'better-sqlite3';
 import type { RecordedChange } from '../../src/catalog/event.ts';
 import type { Run } from '../../src/catalog/run-types.ts';
 import { createHistory } from '../../src/store/history/history.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { Shown, SimulatedCatalog } from './catalog.ts';
 import { bodyOf, type Dress, type SimulatedPage, type SimulatedRequest } from './source.ts';
@@ -139,7 +138,6 @@ export function createObserver(options: ObserverOptions) {
   const store = openStore(db);
   const replica = createReplica(store, options);
   const sqlite = new Database(db, { readonly: true });
-  keepStatements(sqlite);
   const watermarkNow = sqlite.prepare<[], number | null>('SELECT watermark FROM mirror').pluck();
   const mirrored = sqlite.prepare<[], [string, string]>('SELECT vbid, body FROM catalog').raw();
   const unfinished = sqlite.prepare<[], { id: number; told: number }>(

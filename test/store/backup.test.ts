@@ -54,6 +54,12 @@ function lastSeq(db: string): number {
   return query<{ seq: number }>(db, 'SELECT max(seq) AS seq FROM changes')[0]?.seq ?? 0;
 }
 
+/** The files of a mirror, and whether it is in WAL mode, as byte 18 of an SQLite file says. */
+function mirrorFiles({ directory, db }: Place): unknown[] {
+  const companions = readdirSync(directory).filter((name) => /^catalog\.db-/.test(name));
+  return [...companions.toSorted(), readFileSync(db)[18]];
+}
+
 /** The names in the directory of a mirror, without the companions that SQLite makes. */
 function namesIn({ directory }: Place): string[] {
   return readdirSync(directory).filter((name) => !/-(wal|shm)$/.test(name));
@@ -280,7 +286,8 @@ it('catchword restore does not apply the WAL of a killed process to the restored
 });
 
 it('catchword restore rejects a file that is not a sound backup, and changes nothing', async () => {
-  const source = await filled({ items: 500, details: true });
+  // Others may read it, so its -wal and -shm are there.
+  const source = await filled({ items: 500, details: true }, { CATCHWORD_DB_MODE: '0640' });
   const { directory, db } = source;
   const file = (name: string) => join(directory, name);
   for (const name of ['damaged.db', 'cut.db', 'newer.db']) await command(['backup', name], source);
@@ -300,11 +307,12 @@ it('catchword restore rejects a file that is not a sound backup, and changes not
     'catalog.db': /is the mirror itself/,
     '.': /is not a file/,
   };
-  const [before, bytes] = [namesIn(source), catalogOf(db)];
+  const [before, bytes, files] = [namesIn(source), catalogOf(db), mirrorFiles(source)];
   for (const [name, message] of Object.entries(wrong)) {
     const { code, stdout, stderr } = await command(['restore', name], source);
     expect([name, code, stdout]).toEqual([name, 2, '']);
     expect(stderr).toMatch(message);
+    expect([name, ...mirrorFiles(source)]).toEqual([name, ...files]);
   }
   expect(await command(['restore', 'none.db'], source)).toMatchObject({ code: 1 });
   copyFileSync(db, `${db}.restoring`);

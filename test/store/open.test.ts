@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openMirrorFile } from '../../src/store/file/open-mirror-file.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { execute } from '../support/sqlite.ts';
@@ -53,7 +52,6 @@ it('opening a mirror lets eight processes that start at once share a fresh file'
 it('opening a mirror reports a file that another process keeps locked with an exit code that process managers retry', () => {
   const path = join(temporaryDirectory(), 'catalog.db');
   const other = new Database(path);
-  keepStatements(other);
   other.exec('BEGIN EXCLUSIVE');
   expect(() => openStore(path, { busyTimeoutMs: 50 })).toThrow(
     expect.objectContaining({ code: 'MIRROR_BUSY', exitCode: 1 }) as Error,

@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -184,19 +185,21 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3', () => {
     },
   );
 
-  it('a daemon whose mirror has a backup copied over it, while the WAL holds newer changes, ends and loses nothing', async () => {
+  it.each<[string, Happen]>([
+    ['is touched', ({ db }) => utimesSync(db, new Date(), new Date())],
+    ['has a backup copied over it, while the WAL holds all of it', ({ db }, backup) => copyFileSync(backup, db)],
+  ])('a daemon whose mirror %s continues and loses nothing', async (_name, happen) => {
     const source = await place({ items: 50, churnPerSecond: 20 }, { LOG_LEVEL: 'info' });
-    const daemon = begin(['daemon'], source, EVERY_SECOND);
+    const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
     await daemon.shows('run complete');
     const backup = join(source.directory, 'backup.db');
     await sqlite3(source.db, `.backup ${backup}`);
     await reaches(source, 60);
-    const before = await lastOf(source);
-    copyFileSync(backup, source.db);
-    await expectReplaced(daemon);
+    await happen(source, backup);
+    await reaches(source, (await lastOf(source)) + 60);
+    expect((await daemon.stop()).code).toBe(0);
     expect(await sqlite3(source.db, 'PRAGMA integrity_check')).toEqual(['ok']);
-    expect((await runHere(['sync', '--json'], source.settings, source.directory)).code).toBe(0);
-    expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(before);
+    expectExactLog(source.db);
   });
 
   it('a daemon whose mirror has a backup copied over it from before the WAL began ends and leaves the backup intact', async () => {

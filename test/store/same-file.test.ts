@@ -1,20 +1,10 @@
 // @module-tag slow
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, existsSync, openSync, readFileSync, statSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { books, temporaryMirror } from '../relay/feeding.ts';
 import { mirrorPath, openedStore } from './opened-store.ts';
 
 /** More than 64 MiB: catchword moves the WAL into the file right after the commit. */
@@ -128,15 +118,67 @@ it('a backup that is copied over the mirror and its WAL ends the process, althou
   expect(() => store.check()).toThrow(REPLACED);
 });
 
-it('a file that is copied over the mirror after a commit of another program ends the process', () => {
+it('an older mirror that is copied over this one, whose WAL is empty, is read again: nothing of the newer one is written into it', () => {
   const { db, store, outside } = withOutsider();
   outside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   const older = readFileSync(db);
+  writeBytes(store, 100_000);
+  outside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   store.check();
-  outside.exec("UPDATE mirror SET retry_reason = 'x'");
+  expect(store.schedule.retry()?.reason).toHaveLength(100_000);
   passTime();
   writeFileSync(db, older);
-  expect(() => store.check()).toThrow(REPLACED);
+  store.check();
+  expect(store.schedule.retry()?.reason).toHaveLength(10);
+  writeBytes(store, 20);
+  expect(store.checkFile(true)).toEqual([]);
+});
+
+it('an older mirror that is copied over this one, without its newest change, ends the process', () => {
+  const { store, change } = temporaryMirror();
+  const db = store.path;
+  const outside = new Database(db);
+  onTestFinished(() => void outside.close());
+  change(books(2, 1));
+  outside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const older = readFileSync(db);
+  change(books(2, 2));
+  outside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  store.check();
+  passTime();
+  writeFileSync(db, older);
+  expect(() => writeBytes(store, 20)).toThrow(REPLACED);
+});
+
+it('a file whose content is checked apart ends the process if it does not fit, before its WAL is moved', async () => {
+  let answer = (_isSound: boolean): void => {};
+  const asked: string[] = [];
+  const checkContent = (path: string) =>
+    new Promise<boolean>((resolve) => {
+      asked.push(path);
+      answer = resolve;
+    });
+  const store = openStore(mirrorPath(), { checkContent });
+  writeBytes(store, 10);
+  passTime();
+  utimesSync(store.path, new Date(), new Date());
+  writeBytes(store, MORE_THAN_THE_WAL);
+  expect(asked).toEqual([store.path]);
+  expect(statSync(store.path).size).toBeLessThan(MORE_THAN_THE_WAL);
+  answer(false);
+  await Promise.resolve();
+  await expect.poll(() => existsSync(`${store.path}-wal.replaced`)).toBe(true);
+  expect(() => writeBytes(store, 10)).toThrow(REPLACED);
+});
+
+it('a file whose check apart is killed is checked in this thread', async () => {
+  const store = openedStore(mirrorPath(), { checkContent: () => Promise.reject(new Error('killed')) });
+  writeBytes(store, 10);
+  passTime();
+  utimesSync(store.path, new Date(), new Date());
+  writeBytes(store, 20);
+  await Promise.resolve();
+  expect(() => writeBytes(store, 30)).not.toThrow();
 });
 
 it('a write does not change a file that is copied over the mirror meanwhile and does not fit the WAL', () => {
@@ -195,18 +237,21 @@ it('a transaction ends with MIRROR_WRITE_FAILED if it reads what was damaged bef
   expect(existsSync(`${db}-wal.replaced`)).toBe(false);
 });
 
-it('a file that another program has touched ends the process without losing changes', () => {
+it.each([
+  ['touched', (db: string) => utimesSync(db, new Date(), new Date())],
+  ['given an older time', (db: string) => utimesSync(db, new Date(0), new Date(0))],
+  ['written over with what it holds', (db: string) => writeFileSync(db, readFileSync(db), { flag: 'r+' })],
+])('a file that another program has %s is used on by all processes', (_, change) => {
   const db = mirrorPath();
-  const [store, other] = [openStore(db), openStore(db)];
+  const [store, other] = [openedStore(db), openedStore(db)];
   writeBytes(store, 10);
   passTime();
-  utimesSync(db, new Date(), new Date());
-  expect(() => writeBytes(store, 20)).toThrow(REPLACED);
-  expect(() => other.check()).toThrow(/was changed by another program/);
-  expect(readdirSync(dirname(db)).sort()).toEqual(['catalog.db', 'catalog.db-shm', 'catalog.db-wal']);
-  const reader = new Database(db, { readonly: true });
-  expect(reader.prepare('SELECT length(retry_reason) FROM mirror').pluck().get()).toBe(10);
-  reader.close();
+  change(db);
+  writeBytes(store, 20);
+  other.check();
+  writeBytes(other, 30);
+  expect(store.schedule.retry()?.reason).toHaveLength(30);
+  expect(store.checkFile(true)).toEqual([]);
 });
 
 it('a checkpoint that the disk interrupted does not end the process', () => {

@@ -5,7 +5,6 @@ import { selectionText, sourceAddress, sourceId } from '../../src/catalog/source
 import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { createQueries } from '../../src/store/schema/queries.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { mirrorPath, openedStore } from './opened-store.ts';
 
@@ -122,7 +121,7 @@ it('a pause that the source asked for is not noted in a read-only mirror, nor ar
   owner.source.notePause({ since: T, until: T + HOUR });
   const sqlite = new Database(owner.path, { readonly: true });
   onTestFinished(() => void sqlite.close());
-  const queries = createQueries(keepStatements(sqlite));
+  const queries = createQueries(sqlite);
   const source = createPaceWriter(queries, createSourceReader(queries), () => {
     throw new Error('nothing is written');
   });

@@ -6,7 +6,6 @@ import type { Notice } from '../../src/base/log.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
 import { createQueries } from '../../src/store/schema/queries.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { run, start } from '../support/cli.ts';
@@ -81,7 +80,6 @@ it('commands that do not read the catalog share the limit and the pauses of the 
 it('a process that cannot write the mirror keeps the limit by itself, and says so once', async () => {
   const db = openedStore().path;
   const sqlite = new Database(db, { readonly: true });
-  keepStatements(sqlite);
   onTestFinished(() => {
     sqlite.close();
   });

@@ -14,6 +14,7 @@ import { createEmbeddedQueue } from '../../queue/embedded-queue.ts';
 import type { PageQueue, ReadWindow, ValidatePage } from '../../queue/queue-port.ts';
 import type { RedisTrouble } from '../../queue/redis-trouble.ts';
 import { type Config, requireSource, type SourceConfig } from '../../settings/config.ts';
+import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import { startPageWorker } from '../../sync/fast/page-worker-client.ts';
@@ -44,7 +45,7 @@ export interface PipelineOptions extends RoleOptions {
   readonly tell?: Tell;
   /** Whether to ignore the pause that the source asked for. */
   readonly now?: boolean | undefined;
-  /** Whether pages are validated in a thread of their own; default false. */
+  /** Whether pages, and a mirror that was changed, are checked apart from this thread; default false. */
   readonly threads?: boolean | undefined;
 }
 
@@ -73,6 +74,12 @@ function keeperSettings(config: SourceConfig): RunSettings {
   return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
 }
 
+/** Reads the address of Redis again. */
+export const redisUrlAgain =
+  ({ secretsAgain }: Config) =>
+  (): string | undefined =>
+    secretsAgain?.().redisUrl;
+
 /** Starts a fetcher, which reads pages for keepers through Redis. @param keeper the queue of the one in this process */
 export async function startFetcherService(
   { config, clock, log, trouble }: RoleOptions,
@@ -89,7 +96,8 @@ export async function startFetcherService(
       return createReadWindow(client, deltaOverlapMs, validate);
     };
     const source = sourceId(config);
-    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source, keeper, trouble });
+    const again = { redisUrlAgain: redisUrlAgain(config) };
+    const fetcher = await startFetcher({ ...again, redisUrl, clock, log, concurrency, read, source, keeper, trouble });
     services.push({ name: 'jobs', stop: () => fetcher.close() });
     return { name: 'fetcher', stop: () => stopAll(services) };
   });
@@ -135,7 +143,7 @@ async function startRedisQueue(
   const paced = fetcherPace(paceIn, options);
   const pause = (): Pause | null => pauses.current(clock.now());
   const isTemporary = store !== paceIn;
-  const noted = { pause, onRateLimited, isTemporary, trouble };
+  const noted = { pause, onRateLimited, isTemporary, trouble, redisUrlAgain: redisUrlAgain(config) };
   const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, validate, ...paced, ...noted });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };
@@ -166,7 +174,8 @@ export async function startKeeper(options: KeeperOptions) {
   const { redisUrl, heartbeatUrl } = config;
   if (redisUrl !== undefined) await (await import('../../queue/bullmq/check-redis.ts')).checkRedis(redisUrl);
   return await startTogether(async (services) => {
-    const store = openStore(config.db, { mode: config.dbMode });
+    const checkContent = options.threads === true ? checkApart : undefined;
+    const store = openStore(config.db, { mode: config.dbMode, checkContent });
     services.push({ name: 'mirror', stop: async () => store.close() });
     if (options.adopting !== true) requireSameSource(store, sourceIdentity(config));
     if (options.now === true) forgetPause(store, clock.now(), tell);

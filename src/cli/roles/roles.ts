@@ -22,13 +22,14 @@ import { startRelay } from '../../relay/relay.ts';
 import { SinkError } from '../../relay/sink.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { type Config, notSet, type SourceConfig } from '../../settings/config.ts';
+import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { watchMirror } from '../../store/file/watch-file.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { httpConfig } from './http-config.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
-import { lookUpHeld, type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
+import { lookUpHeld, type RoleOptions, redisUrlAgain, startFetcherService, startKeeper } from './pipeline.ts';
 
 /** Starts the services of a role in order, and adds each to `services`; they are stopped in reverse order. */
 export type StartRole<C extends Config> = (options: RoleOptions<C>, services: Service[]) => Promise<void>;
@@ -148,7 +149,8 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     active.push(startScheduler(schedule));
     active.push(notifierOf(kept.store, leased, options));
   }
-  services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
+  const checkContent = options.apart && checkApart;
+  services.push(await startStandby({ role: 'daemon', db, mode, checkContent, clock, log, start }));
 };
 
 export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
@@ -163,8 +165,8 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   const requested = startRequestedRuns(schedule);
   services.push(...runs, requested, requestLateRuns(schedule));
   const { serveRunRequests } = await import('../../queue/bullmq/run-requests.ts');
-  const source = sourceId(config);
-  services.push(await serveRunRequests({ redisUrl, log, clock, source, trouble, onRequest: requested.request }));
+  const place = { redisUrl, redisUrlAgain: redisUrlAgain(config), source: sourceId(config) };
+  services.push(await serveRunRequests({ ...place, log, clock, trouble, onRequest: requested.request }));
 });
 
 export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log, trouble }, services) => {
@@ -172,7 +174,8 @@ export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clo
   const { checkRedis } = await import('../../queue/bullmq/check-redis.ts');
   const { connectRunRequests } = await import('../../queue/bullmq/run-requests.ts');
   await checkRedis(redisUrl);
-  const requests = connectRunRequests({ redisUrl, clock, log, trouble, source: sourceId(config) });
+  const place = { redisUrl, redisUrlAgain: redisUrlAgain(config), source: sourceId(config) };
+  const requests = connectRunRequests({ ...place, clock, log, trouble });
   services.push(requests);
   const ticks = createRequestedTicks();
   async function onDue(kind: RunKind, tick: string): Promise<void> {
@@ -195,7 +198,7 @@ export const startRelayRole = withMetrics<Config>(async (options, services) => {
     throw new CatchwordError('CONFIG_INVALID', message, { hint });
   }
   await requireEventSource(config);
-  const store = openStore(config.db, { mode: config.dbMode });
+  const store = openStore(config.db, { mode: config.dbMode, checkContent: options.apart && checkApart });
   services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
   await checkSinks(config);
   services.push(relayOf(store, options));

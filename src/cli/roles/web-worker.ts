@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { CatchwordError, type ErrorRecord, toErrorRecord } from '../../base/errors.ts';
@@ -35,6 +36,10 @@ export interface WebThreadData {
 /** After as many beats that were not sent, the daemon's own thread hangs. A daemon that stands by waits as long. */
 const MAX_MISSED = 30;
 
+/** How long a scrape waits for the figures of the daemon's own thread, milliseconds. Prometheus waits 10 s by default. */
+const FIGURES_MS = 2_000;
+const BUSY: ThreadFigures = { heapBytes: null, late: [{ percentile: 100, seconds: FIGURES_MS / 1000 }] };
+
 export type ToWebThread =
   | { readonly type: 'measure'; readonly measure: Measure }
   | { readonly type: 'figures'; readonly figures: ThreadFigures }
@@ -56,16 +61,32 @@ async function serve({ config, port, log: settings, waitsForPort, beatMs }: WebT
   let problem: string | null = null;
   const beats = setInterval(() => missed++, beatMs);
   const isStalled = (): boolean => missed >= MAX_MISSED;
-  const waiting: ((figures: ThreadFigures) => void)[] = [];
   const say = (message: FromWebThread): void => parentPort?.postMessage(message);
-  const figures = (): Promise<ThreadFigures> =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      say({ type: 'figures' });
+  let answer: ((figures: ThreadFigures) => void) | undefined;
+  let answered: Promise<ThreadFigures> | undefined;
+
+  function ask(): Promise<ThreadFigures> {
+    say({ type: 'figures' });
+    return new Promise((resolve) => {
+      answer = resolve;
     });
+  }
+
+  /** The figures of the daemon's own thread; of one that computes for longer than a scrape waits, only that. */
+  async function figures(): Promise<ThreadFigures> {
+    // A thread that computes is asked once. What it answers too late is for the next scrape.
+    answered ??= ask();
+    const over = new AbortController();
+    const late = delay(FIGURES_MS, BUSY, { signal: over.signal });
+    late.catch(() => {});
+    const found = await Promise.race([answered, late]);
+    over.abort();
+    if (found !== BUSY) answered = undefined;
+    return found;
+  }
   parentPort?.on('message', (message: ToWebThread) => {
     if (message.type === 'measure') publish(message.measure);
-    else if (message.type === 'figures') waiting.shift()?.(message.figures);
+    else if (message.type === 'figures') answer?.(message.figures);
     else if (message.type === 'beat') [missed, problem] = [0, message.problem];
     else stopping.abort();
   });

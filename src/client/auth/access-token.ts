@@ -8,7 +8,7 @@ import type { TokenStore } from './token-store.ts';
  * Renews the access token (interface, section 5 rule 3). A token that is rejected with 601 is renewed once, even if many
  * requests fail at the same time; then each of them is retried:
  *
- *   601 ─ does the store have another one? ─ yes: use it
+ *   601 ─ does the store, or the file of the setting, have another one? ─ yes: use it
  *                                          └ no: verify the user ─ another token: use it
  *                                                                └ the same, or 601: reset it, verify again
  *
@@ -19,6 +19,8 @@ import type { TokenStore } from './token-store.ts';
 export interface TokensOptions {
   /** The configured token; a token in the store takes precedence. */
   readonly configured: string | undefined;
+  /** Reads the configured token again. @returns it, if it is another one than before */
+  readonly configuredAgain: () => string | undefined;
   readonly store: TokenStore | null;
   readonly account: Account;
   readonly clock: Clock;
@@ -77,7 +79,7 @@ function createChanges(store: TokenStore | null, closed: AbortSignal) {
 
 export type Tokens = ReturnType<typeof createTokens>;
 
-export function createTokens({ configured, store, account, clock, closed }: TokensOptions) {
+export function createTokens({ configured, configuredAgain, store, account, clock, closed }: TokensOptions) {
   let known: Known = { token: store?.read() ?? configured };
   const { running, latest, start } = createChanges(store, closed);
 
@@ -86,12 +88,19 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     await store?.write(found.token);
   }
 
+  function readAgain(): void {
+    const token = configuredAgain();
+    if (token !== undefined) known = { ...known, token };
+  }
+
   async function renew(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
     const stored = store?.read();
     if (stored !== undefined && stored !== failed) {
       known = { ...known, token: stored };
       return;
     }
+    readAgain();
+    if (known.token !== failed) return;
     if (!account.hasReference) throw refusal ?? noReference();
     const remembered = rememberedError(known, failed, clock.now());
     if (remembered !== null) throw remembered;
@@ -121,6 +130,8 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
 
   return {
     current: () => known.token,
+    /** Takes the configured token if it has changed. */
+    readAgain,
     /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
     fetchable: account.hasReference,
     isRenewing: () => running.has('renewal'),

@@ -50,12 +50,14 @@ export function serviceError(said: ServiceMessage, status: number, origin: strin
   return new CatchwordError(code, message, { ...details, status, serviceCode: said.code });
 }
 
-function redirected({ headers, origin, status }: Answer): CatchwordError {
+function redirected({ headers, origin, status, hide }: Answer): CatchwordError {
   const location = header(headers, 'location') ?? '';
-  const to = URL.canParse(location, origin) ? ` to ${new URL(location, origin).origin}` : '';
+  const target = URL.canParse(location, origin) ? new URL(location, origin) : null;
+  // Without the query, which may hold a session.
+  const to = target === null ? '' : ` to ${hide(`${target.origin}${target.pathname}`)}`;
   return new CatchwordError('SOURCE_NOT_SERVICE', `${origin} redirects${to}; redirects are not followed`, {
     status,
-    hint: 'Set {setting} to the address of the service itself.',
+    hint: 'Set {setting} to the address of the service itself, its path included.',
     setting: BASE_URL,
     retryable: false,
   });

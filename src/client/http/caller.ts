@@ -44,6 +44,7 @@ export async function callOnce<Result>(
   operation: Operation<Result> & Prepared,
   signal: AbortSignal,
 ): Promise<Result> {
+  const login = transport.login();
   let isSent = false;
   const onSent = (): void => {
     isSent = true;
@@ -53,7 +54,8 @@ export async function callOnce<Result>(
     return operation.read(parseAnswer(answer, operation));
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    const about = aboutSubject(error, operation);
+    const refused = transport.isOutdated(error, login) ? error.with({ retryable: true }) : transport.withHeader(error);
+    const about = aboutSubject(refused, operation);
     throw isSent ? withOutcome(about, operation) : about;
   }
 }

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { interrupted, unlessAborted, withAbort } from '../../base/abort.ts';
+import { brokenAnswer } from '../../base/broken-answer.ts';
 import { distrustOf } from '../../base/certificate.ts';
 import type { Clock } from '../../base/clock.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../../base/errors.ts';
+import { CatchwordError, hasCode, messageOf, systemCodeOf } from '../../base/errors.ts';
 import { httpConnector } from '../../base/http-connector.ts';
 import { isLoopback } from '../../base/loopback.ts';
 import { type HttpProxy, type ProxySettings, proxyFor } from '../../base/proxy.ts';
@@ -21,7 +22,10 @@ export type TransportSettings = Pick<
   SourceConfig,
   'baseUrl' | 'apiKey' | 'apiKeyHeader' | 'accessTokenHeader' | 'requestTimeoutMs' | 'concurrency'
 > &
-  ProxySettings;
+  ProxySettings & {
+    /** Called when the service refuses the key or the token; it may replace them. */
+    readonly onRefused?: () => void;
+  };
 
 export type Transport = ReturnType<typeof createTransport>;
 
@@ -58,6 +62,11 @@ function connectionError(error: unknown, place: string): CatchwordError {
   // undici wraps the error of the socket.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
+  const broken = brokenAnswer(cause);
+  if (broken !== null) {
+    const hint = 'Ask the operator of the service, or of a proxy before it. Headers may have 16 kB in all.';
+    return new CatchwordError('SOURCE_UNAVAILABLE', `${place}: ${broken}`, { hint });
+  }
   const distrust = distrustOf(code);
   const reason = distrust === null ? ` or broke off (${code})` : `: ${distrust.problem}`;
   return new CatchwordError('SOURCE_UNAVAILABLE', `${place} cannot be reached${reason}`, {
@@ -105,25 +114,24 @@ async function measured(answer: Promise<Answer>, knownError: (error: unknown) =>
   return answer;
 }
 
-/** @param accessToken called before each request: it may be renewed. @param jsonLimits of bodies that are not XML */
+/** @param accessToken called before each request, as `settings.apiKey` is read: they may be replaced. @param jsonLimits of bodies that are not XML */
 export function createTransport(
   settings: TransportSettings,
   accessToken: () => string | undefined,
   clock: Clock,
   jsonLimits = BODY_LIMITS,
 ) {
-  const { apiKey, requestTimeoutMs: timeoutMs } = settings;
+  const { requestTimeoutMs: timeoutMs } = settings;
   const base = new URL(settings.baseUrl);
   const { origin } = base;
   const proxy = proxyFor(base, settings);
   const place = proxy === null ? origin : `${origin} through the proxy ${proxy.name}`;
-  const secrets = new Set([apiKey, ...(proxy?.secrets ?? [])]);
+  const secrets = new Set([settings.apiKey, ...(proxy?.secrets ?? [])]);
   const { agent, close } = agentOf(settings, proxy);
   const common = {
     'user-agent': `catchword/${VERSION}`,
     // On loopback, compression costs both sides time and saves nothing.
     ...(!isLoopback(base.hostname) && { 'accept-encoding': 'gzip' }),
-    [settings.apiKeyHeader]: apiKey,
   };
 
   async function exchange(asked: Prepared, signal: AbortSignal, onSent?: () => void): Promise<Answer> {
@@ -133,7 +141,8 @@ export function createTransport(
     if (query !== undefined) url.search = query.toString();
     const sent = onSent === undefined ? body : reported(body ?? '', onSent);
     const token = asked.token === false ? undefined : accessToken();
-    if (token !== undefined) secrets.add(token);
+    const { apiKey } = settings;
+    for (const secret of [apiKey, apiKey.split(' ').at(-1), token]) if (secret !== undefined) secrets.add(secret);
     const requestedAt = clock.now();
     const sending = {
       method,
@@ -143,6 +152,7 @@ export function createTransport(
       headers: {
         ...contentHeaders(asked),
         ...common,
+        [settings.apiKeyHeader]: apiKey,
         ...(token !== undefined && { [settings.accessTokenHeader]: token }),
       },
       ...(sent !== undefined && { body: sent }),
@@ -159,8 +169,27 @@ export function createTransport(
     return await readResponse(asked, received, limits);
   }
 
+  const login = () => ({ apiKey: settings.apiKey, token: accessToken() });
+
   return {
     origin,
+    login,
+    /** Adds to a refusal how the key was sent: a key that is written with its scheme belongs into another header. */
+    withHeader: (error: CatchwordError): CatchwordError => {
+      if (error.code !== 'SOURCE_AUTH') return error;
+      const [, scheme] = /^(\w+) /.exec(settings.apiKey) ?? [];
+      const header = `The key was sent in the header ${settings.apiKeyHeader}`;
+      const advice = `${header}, behind the word ${scheme}: remove it, or choose the header Authorization for the key.`;
+      const hint = (error.hint ?? '').replaceAll(error.setting ?? '{setting}', '{setting}');
+      return error.with({ hint: `${hint} ${scheme === undefined ? `${header}.` : advice}`.trim() });
+    },
+    /** Whether the service refused a login that was replaced meanwhile, or is replaced now: another try may succeed. */
+    isOutdated: (error: CatchwordError, used: ReturnType<typeof login>): boolean => {
+      if (!hasCode(error, 'SOURCE_AUTH', 'SERVICE_FORBIDDEN')) return false;
+      settings.onRefused?.();
+      const now = login();
+      return now.apiKey !== used.apiKey || now.token !== used.token;
+    },
     /**
      * Sends exactly one request: it does not retry, and does not follow redirects.
      * @param onSent called when the request begins to be sent; before that, nothing can have been done

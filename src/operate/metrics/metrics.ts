@@ -45,7 +45,7 @@ function observeProcess(meter: Meter, figures: () => Promise<ThreadFigures>): vo
     result.observe(observed.build, 1, { version: VERSION, node: process.versions.node });
     result.observe(observed.start, Math.round(Date.now() / 1000 - process.uptime()));
     result.observe(observed.rss, process.memoryUsage().rss);
-    result.observe(observed.heap, heapBytes);
+    if (heapBytes !== null) result.observe(observed.heap, heapBytes);
     result.observe(observed.cpu, (user + system) / 1e6);
     for (const { percentile, seconds } of late) result.observe(observed.delay, seconds, { percentile });
   }, Object.values(observed));

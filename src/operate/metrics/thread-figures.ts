@@ -7,9 +7,10 @@ const PERCENTILES = [50, 99, 100] as const;
 
 /** Figures that only the thread itself can read. */
 export interface ThreadFigures {
-  readonly heapBytes: number;
-  /** How late timers fired since the figures were taken before, by percentile. */
-  readonly late: readonly { readonly percentile: number; readonly seconds: number }[];
+  /** Null if the thread did not answer in time. */
+  readonly heapBytes: number | null;
+  /** How late timers fired since the figures were taken before, by percentile; of a thread that did not answer, at least. */
+  readonly late: readonly { readonly percentile: (typeof PERCENTILES)[number]; readonly seconds: number }[];
 }
 
 /** Starts to measure this thread. */

@@ -54,7 +54,8 @@ function createCheck({ ticks, clock, log, onDue, ...schedule }: ScheduleOptions)
   /** Why ticks were not served, as far as this process knows. */
   function whyMissed({ from, upTo }: MissedTicks): string {
     if (upTo < since) return 'no daemon was running';
-    if (from > last) return 'this machine was suspended, or its clock was put forward';
+    if (from > last)
+      return 'this process did not run: the machine was suspended, its clock put forward, or the mirror locked';
     const isBusy = 'another run or process kept the mirror busy';
     return from >= since ? isBusy : `no daemon was running, or ${isBusy}`;
   }

@@ -5,13 +5,12 @@ import { repeat, type Service, serveUntil, startTogether } from '../../base/life
 import type { Logger } from '../../base/log.ts';
 import { holdLease } from '../../store/schema/lease.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import { openStore, type Store, type StoreOptions } from '../../store/store.ts';
 
-interface StandbyOptions {
+interface StandbyOptions extends Pick<StoreOptions, 'mode' | 'checkContent'> {
   readonly role: string;
-  /** Path of the mirror, and the mode of its files. */
+  /** Path of the mirror. */
   readonly db: string;
-  readonly mode: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /**
@@ -35,7 +34,7 @@ const CHECK_MS = 2_000;
  * @returns as soon as this process is active or stands by
  * @throws what `start` throws the first time
  */
-export async function startStandby({ role, db, mode, clock, log, start }: StandbyOptions): Promise<Service> {
+export async function startStandby({ role, db, clock, log, start, ...options }: StandbyOptions): Promise<Service> {
   let waited = false;
   let standsBy = false;
   /** Stays open from one try to the next, because every opening costs memory; see statements.ts. */
@@ -55,14 +54,15 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     settle();
     function onStopping(): void {
       if (!lost.aborted) return;
-      log.warn({ role }, 'another process has taken over because this one was suspended for too long');
+      const reason = 'this machine was suspended, or another program kept the mirror locked';
+      log.warn({ role, reason }, 'another process has taken over, because this one did not renew its lease in time');
     }
     await withAbort([stopping, lost], (over) => serveUntil(over, services, onStopping));
   }
 
   async function turn(stopping: AbortSignal): Promise<void> {
     // Only the first try may create it.
-    mirror ??= openStore(db, { mustExist: waited, mode });
+    mirror ??= openStore(db, { ...options, mustExist: waited });
     let held = false;
     try {
       await holdLease(mirror.daemonLease, clock, log, (leased, lost) => {

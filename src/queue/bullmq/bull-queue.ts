@@ -175,7 +175,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   await checkRedis(redisUrl);
   const names = queueNames(options);
   // Silent, because the worker's connection logs an outage already.
-  const producer = connectRedis(redisUrl, { clock, trouble, log: createLog('silent') }, 'fail');
+  const producer = connectRedis(redisUrl, { ...options, trouble, log: createLog('silent') }, 'fail');
   const fetchQueue = openQueue(names.fetch, producer);
   const applyQueue = openQueue(names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];

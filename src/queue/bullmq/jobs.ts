@@ -10,6 +10,7 @@ import { type ConnectionOptions, connectRedis, cutRedis } from './redis-connecti
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
   readonly redisUrl: string;
+  readonly redisUrlAgain?: ConnectionOptions['redisUrlAgain'];
   /** Identifies what is read, because several catalogs may share one Redis; see `sourceId`. */
   readonly source: string;
 }

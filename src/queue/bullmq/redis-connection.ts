@@ -27,6 +27,8 @@ export const ONE_TRY: ClientOptions = {
 const cut = new WeakSet<object>();
 
 export interface ConnectionOptions {
+  /** Reads the address of Redis again, whose password may have changed. @throws CatchwordError CONFIG_INVALID */
+  readonly redisUrlAgain?: (() => string | undefined) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly trouble: RedisTrouble;
@@ -38,10 +40,19 @@ export interface ConnectionOptions {
  */
 export function connectRedis(
   url: string,
-  { clock, log, trouble }: ConnectionOptions,
+  { clock, log, trouble, redisUrlAgain }: ConnectionOptions,
   whenGone: 'wait' | 'fail',
 ): Redis {
   const { label, open } = redisPlace(hostUrls(url));
+  /** Users and passwords of the address as it is now. An address that cannot be read is tried again like one that can. */
+  function loginAgain() {
+    try {
+      const now = redisUrlAgain?.();
+      return now === undefined ? {} : redisPlace(hostUrls(now)).login;
+    } catch {
+      return {};
+    }
+  }
   let readyAt: number | null = null;
   let shortLives = 0;
   let isReplica = false;
@@ -51,7 +62,11 @@ export function connectRedis(
       : { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: COMMAND_TIMEOUT_MS }),
     socketTimeout: SILENCE_MS,
     // BullMQ duplicates a worker's connection, and both call this function: it must not count lives.
-    retryStrategy: (times) => Math.min((times + shortLives) * 100, MAX_RECONNECT_DELAY_MS),
+    retryStrategy(times) {
+      // ioredis calls it as a method of the options of the connection, which may be BullMQ's own.
+      Object.assign(this, loginAgain());
+      return Math.min((times + shortLives) * 100, MAX_RECONNECT_DELAY_MS);
+    },
     // After a failover the old primary is a read-only replica: reconnect to the new one and repeat the command (2).
     reconnectOnError: ({ message }) => {
       if (!message.startsWith('READONLY')) return false;

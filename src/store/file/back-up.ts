@@ -6,7 +6,7 @@ import { holdFile, NO_LOCKS } from '../../base/file-lock.ts';
 import { backupFailed, type Copied, removeCopy } from './copy-mirror.ts';
 import { type Copy, copyInterrupted } from './copy-subprocess.ts';
 import { nameOf } from './inode-check.ts';
-import { COMPANIONS, lookAt, mayUse, preparePlace } from './mirror-path.ts';
+import { COMPANIONS, lookAt, preparePlace, refusalOf } from './mirror-path.ts';
 
 export interface CopyOptions {
   readonly copy: Copy;
@@ -48,9 +48,8 @@ export function checkedTarget(file: string, db: string): string {
   const directory = dirname(path);
   const hint = 'Name a file that does not exist yet, in a directory that this user can write.';
   if (lookAt(directory)?.isDirectory() !== true) throw usageError(`${directory} is not a directory`, hint);
-  if (!mayUse(directory, constants.W_OK | constants.X_OK)) {
-    throw usageError(`${directory} cannot be written by this user`, hint);
-  }
+  const refusal = refusalOf(directory, constants.W_OK | constants.X_OK);
+  if (refusal !== null) throw usageError(`${directory} cannot be written: ${refusal.reason}`, hint);
   const real = join(realpathSync(directory), basename(path));
   const mirror = realpathSync(db);
   const isMirror = [real, partOf(real)].some((one) => nameOf(one) === nameOf(mirror));

@@ -4,7 +4,7 @@ import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { LAST_SEQ } from '../rows/changes.ts';
 import { createQueries, type Queries } from '../schema/queries.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite } from '../schema/statements.ts';
 import { unusable } from './mirror-path.ts';
 import { damaged, explain, openAsItIs } from './open-mirror-file.ts';
 
@@ -96,7 +96,7 @@ export function copyForScratch(from: string, to: string): void {
     source.exec('PRAGMA synchronous = OFF');
     source.prepare('VACUUM INTO ?').run(to);
   });
-  const copy = keepStatements(new BetterSqlite(to));
+  const copy = openSqlite(to);
   try {
     const queries = createQueries(copy);
     beginOther(queries);

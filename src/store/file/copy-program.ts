@@ -1,13 +1,15 @@
 import { toAnswer } from '../../base/errors.ts';
-import { STOP_SIGNALS } from '../../base/lifecycle.ts';
+import { refuseDebugger, STOP_SIGNALS } from '../../base/lifecycle.ts';
 import { copyMirror } from './copy-mirror.ts';
+import { isSound } from './inode-check.ts';
 
-/* The program of copy-subprocess.ts, which copies a mirror for another process. Its arguments are the two paths. */
+/* The program of copy-subprocess.ts: copies a mirror to a second path, or checks the content of a mirror. */
 
-const [, , from = '', to = ''] = process.argv;
+const [, , from = '', to] = process.argv;
 // A terminal sends these to every process. The process that asks ends this one.
 for (const name of STOP_SIGNALS) process.on(name, () => {});
+refuseDebugger();
 process.send?.(
-  toAnswer(() => copyMirror(from, to)),
+  toAnswer(() => (to === undefined ? isSound(from) : copyMirror(from, to))),
   () => process.disconnect(),
 );

@@ -1,8 +1,8 @@
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Answer, CatchwordError, fromAnswer } from '../../base/errors.ts';
 import { type Copied, copyMirror } from './copy-mirror.ts';
+import type { CheckContent } from './inode-check.ts';
 
 /** Copies a mirror as `copyMirror`, until `signal` aborts. @throws as `copyMirror`; CatchwordError INTERRUPTED */
 export type Copy = (from: string, to: string, signal: AbortSignal) => Promise<Copied>;
@@ -18,15 +18,16 @@ export const copyHere: Copy = async (from, to, signal) => {
   return copyMirror(from, to);
 };
 
-/** Copies in a process of its own: SQLite copies and checks in one call each, which only the end of a process interrupts. */
-export const copyApart: Copy = async (from, to, signal) => {
+/** Runs copy-program.ts: SQLite copies and checks in one call each, which only the end of a process interrupts. */
+async function runApart<T>(args: readonly string[], signal: AbortSignal): Promise<T> {
   if (signal.aborted) throw copyInterrupted();
+  const { fork } = await import('node:child_process');
   const program = fileURLToPath(new URL('./copy-program.js', import.meta.url));
-  const child = fork(program, [from, to], { execArgv: [], env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const child = fork(program, args, { execArgv: [], env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
   const stop = (): void => void child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });
-  let answer: Answer<Copied> | undefined;
-  child.once('message', (message: Answer<Copied>) => {
+  let answer: Answer<T> | undefined;
+  child.once('message', (message: Answer<T>) => {
     answer = message;
   });
   try {
@@ -40,4 +41,10 @@ export const copyApart: Copy = async (from, to, signal) => {
   } finally {
     signal.removeEventListener('abort', stop);
   }
-};
+}
+
+/** Copies in a process of its own. */
+export const copyApart: Copy = async (from, to, signal) => await runApart([from, to], signal);
+
+/** Checks in a process of its own whether an open mirror and its WAL fit together. */
+export const checkApart: CheckContent = async (path, signal) => await runApart([path], signal);

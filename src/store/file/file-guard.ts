@@ -1,13 +1,9 @@
 import { type BigIntStats, closeSync, openSync, readSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { createQueries } from '../schema/queries.ts';
-import { createFileIdentity } from './inode-check.ts';
+import { type CheckContent, createFileIdentity } from './inode-check.ts';
 import { lookAt } from './mirror-path.ts';
 
-/** How long to wait until SQLite counts another process's WAL checkpoint, before the content is checked. Milliseconds. */
-const CHECKPOINT_MS = 10_000;
-/** The same after this process's own write, which succeeds if the content is sound. */
-const CHECKPOINT_IN_WRITE_MS = 1_000;
 const PAUSE_MS = 20;
 /** Of the WAL before it is moved into the file: a page that changes often is moved once. Bytes. */
 const LONG_WAL = 64 * 2 ** 20;
@@ -134,12 +130,20 @@ export type SameFile = ReturnType<typeof createSameFile>;
  * each write and each checkpoint is noted in the mirror, so that processes that rarely check see what the others
  * accepted.
  *
- * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
- * WAL do not fit together: that proves that the file is another one.
- * @param real, opened as `createFileIdentity`
+ * A change that is still unexplained may be harmless, such as `touch`, or a checkpoint of another program that is not
+ * complete. Nothing waits for that. This process forgets the pages that it has in memory, so that it knows no more than
+ * one that is started now, and goes on, while the content is checked: only if the file and the WAL do not fit together,
+ * or the WAL is another one, the file is another one. Until then the WAL is not moved into the file.
+ * @param real, opened, checkApart as `createFileIdentity`
  */
-export function createSameFile(sqlite: Database, path: string, real: string, opened: string | null) {
-  const identity = createFileIdentity(path, real, opened, sqlite.readonly);
+export function createSameFile(
+  sqlite: Database,
+  path: string,
+  real: string,
+  opened: string | null,
+  checkApart?: CheckContent,
+) {
+  const identity = createFileIdentity(path, real, opened, sqlite.readonly, checkApart);
   const states = createFileStates(sqlite, path, real);
   let progress: Progress = { frames: -1, moved: -1, salt: '', version: -1 };
   let file = NOTHING;
@@ -151,22 +155,15 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
     file = states.file();
   }
 
-  /** Waits until the file is unchanged, or its change is explained. @returns false if neither happens in time */
-  function isExplained(waitMs: number, explains: (now: Progress, found: FileState) => boolean): boolean {
-    const giveUpAt = performance.now() + waitMs;
-    for (;;) {
-      // Reads the progress first: a checkpoint that ends in between is then not mistaken for a copied file.
-      const now = states.progress();
-      const found = states.file();
-      const known = !isWritten(file, found) || explains(now, found);
-      const isOver = performance.now() > giveUpAt;
-      if (known || isOver) {
-        progress = now;
-        file = found;
-        return known;
-      }
-      pause();
-    }
+  /** Notes how the file is now. @returns whether SQLite itself has changed it, if it has changed */
+  function isExplained(hasMoved: (before: Progress, now: Progress) => boolean): boolean {
+    const before = progress;
+    const written = file;
+    // Reads the progress first: a checkpoint that ends in between is then not mistaken for a copied file.
+    remember();
+    if (!isWritten(written, file) || hasMoved(before, progress)) return true;
+    sqlite.exec('PRAGMA shrink_memory');
+    return states.isNoted(file);
   }
 
   /** Call it outside transactions, because it asks SQLite for its count. @throws CatchwordError MIRROR_REPLACED */
@@ -174,12 +171,10 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
     identity.check();
     // A reader cannot damage an overwritten file, and SQLite does not count frames for readers.
     if (sqlite.readonly) return;
-    const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || states.isNoted(found));
-    if (known) return;
-    identity.checkContent();
-    const hint =
-      'Restart catchword; nothing was lost. To restore a backup, stop catchword first, and delete the -wal and the -shm.';
-    identity.fail('was changed by another program', hint);
+    const before = progress;
+    if (isExplained(hasCheckpointed)) return;
+    if (progress.salt === before.salt || progress.version !== before.version) identity.checkContent();
+    else identity.fail('was changed by another program', 'Restart catchword. To restore a backup: catchword restore.');
   }
 
   function checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void {
@@ -199,6 +194,11 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
   if (!sqlite.readonly) remember();
   return {
     check,
+    /** The same, and waits for the check of the content, if one is under way. @throws CatchwordError MIRROR_REPLACED */
+    settle: (): void => {
+      check();
+      identity.settle();
+    },
     /** In a write transaction: notes the file's state in the mirror. @returns false if it changed since `check` */
     begun: (): boolean => {
       const found = states.file();
@@ -209,20 +209,18 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
     /** Call it after each write: moves a WAL that has grown long into the file. @throws CatchwordError MIRROR_REPLACED */
     written: (): void => {
       hasWritten = true;
-      const explains = (now: Progress, found: FileState) =>
-        hasCheckpointedInWrite(progress, now) || states.isNoted(found);
-      if (!isExplained(CHECKPOINT_IN_WRITE_MS, explains)) identity.checkContent();
+      if (!isExplained(hasCheckpointedInWrite)) identity.checkContent();
       if (progress.frames < tried) tried = 0;
       const pageSize = states.pageSize();
       const isShort = (progress.frames - progress.moved) * pageSize < LONG_WAL;
-      if (isShort || (progress.frames - tried) * pageSize < LONGER_WAL) return;
+      if (isShort || (progress.frames - tried) * pageSize < LONGER_WAL || identity.isChecking()) return;
       tried = progress.frames;
       checkpoint('PASSIVE');
     },
     /** Moves the WAL into the file. TRUNCATE also empties it, if no other process uses it. @throws MIRROR_REPLACED */
     checkpoint: (mode: 'PASSIVE' | 'TRUNCATE'): void => {
       check();
-      checkpoint(mode);
+      if (!identity.isChecking()) checkpoint(mode);
     },
     hasWritten: () => hasWritten,
   };

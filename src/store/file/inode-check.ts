@@ -4,7 +4,7 @@ import BetterSqlite, { type Database } from 'better-sqlite3';
 import { syncDirectory } from '../../base/durable-names.ts';
 import { CatchwordError } from '../../base/errors.ts';
 import { requireForcedExit } from '../../base/forced-exit.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite } from '../schema/statements.ts';
 import { COMPANIONS, lookAt } from './mirror-path.ts';
 
 /** Errors of replaced files that are still open, by path and inode: all stores of a file fail with the same one. */
@@ -38,12 +38,15 @@ function setWalAside(real: string, own: readonly (string | null)[]): string | nu
   return aside;
 }
 
+/** Does what `isSound` does, without blocking this thread, until `signal` aborts. */
+export type CheckContent = (real: string, signal: AbortSignal) => Promise<boolean>;
+
 /** Whether the file and its WAL fit together, as a new connection sees them. Takes seconds per gigabyte. */
-function isSound(real: string): boolean {
+export function isSound(real: string): boolean {
   let fresh: Database | undefined;
   try {
-    fresh = new BetterSqlite(real, { readonly: true });
-    return keepStatements(fresh).prepare('PRAGMA integrity_check(1)').pluck().get() === 'ok';
+    fresh = openSqlite(real, { readonly: true });
+    return fresh.prepare('PRAGMA integrity_check(1)').pluck().get() === 'ok';
   } catch (error) {
     return !(error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code));
   } finally {
@@ -56,11 +59,20 @@ function isSound(real: string): boolean {
  * @param real the file itself, without links: SQLite keeps the WAL next to it
  * @param opened device and inode of the file when it was opened
  * @param isReadonly this user may only read the file, so the WAL is not set aside
+ * @param checkApart checks the content; default: this thread does
  */
-export function createFileIdentity(path: string, real: string, opened: string | null, isReadonly: boolean) {
+export function createFileIdentity(
+  path: string,
+  real: string,
+  opened: string | null,
+  isReadonly: boolean,
+  checkApart?: CheckContent,
+) {
   const companions = COMPANIONS.map((end) => nameOf(`${real}${end}`));
   const [wal = null] = companions;
   const key = `${real} ${opened}`;
+  /** Ends the check of the content that is under way. */
+  let checking: AbortController | undefined;
 
   /** Ends all writing to the file. @throws CatchwordError MIRROR_REPLACED */
   function fail(what: string, hint: string): never {
@@ -91,12 +103,45 @@ export function createFileIdentity(path: string, real: string, opened: string | 
     fail('lost its write-ahead log (-wal)', 'Restart catchword. Do not delete files of a mirror that is in use.');
   }
 
+  function checkHere(): void {
+    if (!isSound(real)) replaced('was written over');
+  }
+
+  /** @throws CatchwordError MIRROR_REPLACED */
+  function settle(): void {
+    if (checking === undefined) return;
+    checking.abort();
+    checking = undefined;
+    checkHere();
+  }
+
+  async function checkMeanwhile(apart: CheckContent, own: AbortController): Promise<void> {
+    // Also if its process was killed, which shows nothing.
+    const sound = await apart(real, own.signal).catch(() => null);
+    if (checking !== own) return;
+    checking = undefined;
+    try {
+      if (sound === null) checkHere();
+      else if (!sound) replaced('was written over');
+    } catch {
+      // The next check throws it.
+    }
+  }
+
   return {
     check,
-    /** Checks that the file and its WAL fit together. @throws CatchwordError MIRROR_REPLACED */
+    /** Checks that the file and its WAL fit together; with `checkApart`, a later `check` throws. @throws MIRROR_REPLACED */
     checkContent: (): void => {
-      if (!isSound(real)) replaced('was written over');
+      if (checkApart === undefined) checkHere();
+      else {
+        checking?.abort();
+        checking = new AbortController();
+        void checkMeanwhile(checkApart, checking);
+      }
     },
+    isChecking: (): boolean => checking !== undefined,
+    /** Ends the check under way, and checks in this thread instead. @throws CatchwordError MIRROR_REPLACED */
+    settle,
     fail,
   };
 }

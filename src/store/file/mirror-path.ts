@@ -70,11 +70,19 @@ function createFile(path: string, mode: number): void {
 }
 
 export function mayUse(path: string, right: number): boolean {
+  return refusalOf(path, right) === null;
+}
+
+/** Why this process may not use a path; null if it may. */
+export function refusalOf(path: string, right: number): { readonly reason: string; readonly hint: string } | null {
   try {
     accessSync(path, right);
-    return true;
-  } catch {
-    return false;
+    return null;
+  } catch (error) {
+    const code = systemCodeOf(error);
+    return code === 'EROFS'
+      ? { reason: 'its file system is mounted for reading only (EROFS)', hint: 'Mount it for writing' }
+      : { reason: `this user may not (${code})`, hint: 'Run this as its owner' };
   }
 }
 
@@ -105,8 +113,8 @@ export function preparePlace(path: string, { mustExist, mode, forReading, readOn
     throw unusable(path, 'cannot be read by this user (EACCES)', hint);
   }
   if (readOnly) return true;
-  if (mayUse(path, constants.W_OK)) return false;
+  const refusal = refusalOf(path, constants.W_OK);
+  if (refusal === null) return false;
   if (forReading) return true;
-  const hint = 'Run this as its owner, or set CATCHWORD_DB to another file.';
-  throw unusable(path, 'cannot be written by this user', hint);
+  throw unusable(path, `cannot be written: ${refusal.reason}`, `${refusal.hint}, or set CATCHWORD_DB to another file.`);
 }

@@ -8,9 +8,9 @@ import { explainMissing } from '../../base/missing-package.ts';
 import { PACKAGE } from '../../version.ts';
 import { drizzle, migrate } from '../schema/drizzle.ts';
 import { ensureProductViews } from '../schema/product-views.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite, preparedOnce } from '../schema/statements.ts';
 import { createSameFile, pause, type SameFile } from './file-guard.ts';
-import { nameOf } from './inode-check.ts';
+import { type CheckContent, nameOf } from './inode-check.ts';
 import {
   busy,
   COMPANIONS,
@@ -30,6 +30,8 @@ const MIGRATIONS = fileURLToPath(new URL('drizzle', PACKAGE));
 export interface OpenOptions extends PlaceOptions {
   /** Milliseconds to wait for another process's write; default 10,000. */
   readonly busyTimeoutMs?: number;
+  /** Checks a file that another program changed, such as `checkApart`; default: this thread does, and waits. */
+  readonly checkContent?: CheckContent | undefined;
 }
 
 export interface MirrorFile {
@@ -109,9 +111,8 @@ function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Datab
 }
 
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
-  const forOrm = keepStatements(sqlite);
   const { version, newest } = checkOwnSchema(path, sqlite);
-  const orm = drizzle(forOrm);
+  const orm = drizzle(preparedOnce(sqlite));
   if (sqlite.readonly) {
     if (version === newest) return orm;
     const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
@@ -135,29 +136,41 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   return orm;
 }
 
-/**
- * Closes the file. If other users may read it, its -wal and -shm stay: they could not open it without.
- * @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one
- */
-function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
-  if (!sqlite.open) return;
-  if (!sqlite.readonly) sameFile.check();
-  const isReadByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
-  if (sqlite.readonly || !isReadByOthers) {
+/** Whether other users may read the file, and so need its -wal and -shm. */
+function isReadByOthers(path: string): boolean {
+  return ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
+}
+
+/** Closes a connection that may write. If other users may read the file, its -wal and -shm stay. */
+export function closeForReaders(path: string, sqlite: Database): void {
+  if (!isReadByOthers(path)) {
     sqlite.close();
     return;
   }
-  // Does not wait for other processes: the last one to close does this.
-  sqlite.exec('PRAGMA busy_timeout = 0');
-  if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
   // A read-only connection that closes after this one leaves the -wal and -shm in place.
-  const reader = new BetterSqlite(path, { readonly: true });
+  const reader = openSqlite(path, { readonly: true });
   try {
-    keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
+    reader.prepare('SELECT count(*) FROM sqlite_schema').get();
     sqlite.close();
   } finally {
     reader.close();
   }
+}
+
+/** @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one */
+function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
+  if (!sqlite.open) return;
+  if (sqlite.readonly) {
+    sqlite.close();
+    return;
+  }
+  sameFile.settle();
+  if (isReadByOthers(path)) {
+    // Does not wait for other processes: the last one to close does this.
+    sqlite.exec('PRAGMA busy_timeout = 0');
+    if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
+  }
+  closeForReaders(path, sqlite);
 }
 
 /** The error for a file that is a mirror, but not sound. @param what SQLite's own words */
@@ -172,9 +185,8 @@ export function openAsItIs(path: string): Database {
   preparePlace(path, { mustExist: true, readOnly: true });
   let opening: Database | undefined;
   try {
-    const sqlite = new BetterSqlite(path, { readonly: true, timeout: 10_000 });
+    const sqlite = openSqlite(path, { readonly: true, timeout: 10_000 });
     opening = sqlite;
-    keepStatements(sqlite);
     if (checkOwnSchema(path, sqlite).version > 0) return sqlite;
     throw unusable(path, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
   } catch (error) {
@@ -213,7 +225,10 @@ export function explain(path: string, isReadonly: boolean, thrown: unknown): Cat
  * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); MIRROR_BUSY, MIRROR_REPLACED,
  *   MIRROR_WRITE_FAILED, after which a retry may help. The file is not changed then
  */
-export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place }: OpenOptions = {}): MirrorFile {
+export function openMirrorFile(
+  file: string,
+  { busyTimeoutMs = 10_000, checkContent, ...place }: OpenOptions = {},
+): MirrorFile {
   const path = resolve(file);
   const real = withoutLinks(path);
   const isReadonly = preparePlace(real, place);
@@ -222,13 +237,13 @@ export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place 
     let opening: Database | undefined;
     try {
       const opened = nameOf(path);
-      const sqlite = new BetterSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
+      const sqlite = openSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
       opening = sqlite;
       const orm = configure(path, sqlite);
       if (nameOf(path) !== opened) {
         throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
       }
-      const sameFile = createSameFile(sqlite, path, real, opened);
+      const sameFile = createSameFile(sqlite, path, real, opened, checkContent);
       return { path, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
     } catch (error) {
       opening?.close();

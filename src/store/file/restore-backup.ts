@@ -7,12 +7,12 @@ import { createSinkReader, type SinkRow } from '../rows/sink-rows.ts';
 import { createSourceReader } from '../rows/source-state.ts';
 import { createSinkRequests, createSinkWriter, type NamedSink } from '../rows/write-sinks.ts';
 import { createQueries } from '../schema/queries.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite } from '../schema/statements.ts';
 import { type CopyOptions, withCopy, withOwnFile } from './back-up.ts';
 import { backupFailed, beginOther, type Copied } from './copy-mirror.ts';
 import { freePath, nameOf } from './inode-check.ts';
 import { COMPANIONS, lookAt, unusable } from './mirror-path.ts';
-import { explain, openMirrorFile, schemaVersion, withoutLinks } from './open-mirror-file.ts';
+import { closeForReaders, explain, openMirrorFile, schemaVersion, withoutLinks } from './open-mirror-file.ts';
 
 /*
  * Puts a backup in the place of the mirror:
@@ -74,15 +74,34 @@ function beginIncarnation(
 
 const MOVE = 'Stop catchword, move the file away with its -wal and -shm, and run the command again.';
 
-/** Locks a mirror during `work`, its WAL in the file. @throws MIRROR_BUSY if any process has it open; MIRROR_UNUSABLE */
-function withoutOthers<T>(path: string, work: () => T): T {
-  let sqlite: BetterSqlite.Database | undefined;
+/** Puts a file back into WAL mode, and closes it. Another process that has just opened it does so itself. */
+function leave(path: string, sqlite: BetterSqlite.Database): void {
   try {
-    sqlite = new BetterSqlite(path, { timeout: 0 });
-    keepStatements(sqlite);
+    if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
+    sqlite.exec('PRAGMA journal_mode = WAL');
+    closeForReaders(path, sqlite);
+  } catch (error) {
+    if (!(error instanceof BetterSqlite.SqliteError)) throw error;
+  } finally {
+    sqlite.close();
+  }
+}
+
+/**
+ * Locks a mirror during `work`, its WAL in the file. If the path has the same file then, it is in WAL mode again.
+ * @throws CatchwordError MIRROR_BUSY if any process has it open; MIRROR_UNUSABLE
+ */
+function withoutOthers<T>(path: string, work: () => T): T {
+  const opened = nameOf(path);
+  let sqlite: BetterSqlite.Database | undefined;
+  let isLocked = false;
+  try {
+    sqlite = openSqlite(path, { timeout: 0 });
     if (schemaVersion(sqlite) === null) throw unusable(path, "is another program's database", MOVE);
     // Every connection in WAL mode holds a lock for as long as it is open. Leaving WAL mode needs all of them gone.
-    sqlite.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
+    sqlite.exec('PRAGMA journal_mode = DELETE');
+    isLocked = true;
+    sqlite.exec('BEGIN EXCLUSIVE');
     return work();
   } catch (error) {
     if (systemCodeOf(error)?.startsWith('SQLITE_BUSY')) {
@@ -96,7 +115,8 @@ function withoutOthers<T>(path: string, work: () => T): T {
     }
     throw error;
   } finally {
-    sqlite?.close();
+    if (sqlite !== undefined && isLocked && nameOf(path) === opened) leave(path, sqlite);
+    else sqlite?.close();
   }
 }
 

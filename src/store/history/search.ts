@@ -1,9 +1,8 @@
-import BetterSqlite from 'better-sqlite3';
 import { usageError } from '../../base/errors.ts';
 import { isbnForms } from '../../base/isbn.ts';
 import { LISTED, type SearchHit } from '../rows/product-rows.ts';
 import { createQueries, type Queries } from '../schema/queries.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite } from '../schema/statements.ts';
 
 /** The most words of a query: each costs time. */
 const MAX_WORDS = 16;
@@ -69,8 +68,7 @@ export function createSearch({ rows }: Queries) {
 
 /** Opens a mirror, which `openStore` has checked, only to search it. Loads little, so that its process starts quickly. */
 export function openSearch(path: string): ReturnType<typeof createSearch> {
-  const sqlite = new BetterSqlite(path, { readonly: true, fileMustExist: true });
-  keepStatements(sqlite);
+  const sqlite = openSqlite(path, { readonly: true, fileMustExist: true });
   sqlite.exec('PRAGMA cache_size = -32768');
   return createSearch(createQueries(sqlite));
 }

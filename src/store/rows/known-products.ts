@@ -1,7 +1,6 @@
-import BetterSqlite from 'better-sqlite3';
 import type { KnownProducts, Neighbours } from '../../catalog/unchanged-page.ts';
 import { createQueries } from '../schema/queries.ts';
-import { keepStatements } from '../schema/statements.ts';
+import { openSqlite } from '../schema/statements.ts';
 import { createReadTransaction } from '../schema/transaction.ts';
 import { LAST_SEQ } from './changes.ts';
 
@@ -14,8 +13,7 @@ export type KnownProductsFile = ReturnType<typeof openKnownProducts>;
 
 /** Opens a mirror, which `openStore` has checked, only to compare pages with it. Loads little: its thread starts quickly. */
 export function openKnownProducts(path: string) {
-  const sqlite = new BetterSqlite(path, { readonly: true, fileMustExist: true });
-  keepStatements(sqlite);
+  const sqlite = openSqlite(path, { readonly: true, fileMustExist: true });
   const transact = createReadTransaction(sqlite);
   const { tuple, number, value } = createQueries(sqlite);
   const lastSeq = number(`SELECT ${LAST_SEQ}`);

@@ -63,7 +63,7 @@ export function createWriteTransaction(
       // A bug in the written values: SQLite has undone the statement, and the transaction is rolled back.
       if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
       // The file may have been written over in the middle of the transaction.
-      if (error.code.startsWith('SQLITE_CORRUPT')) sameFile.check();
+      if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code)) sameFile.settle();
       const what = `writing the mirror failed: ${error.message} (${error.code})`;
       const hint = 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.';
       broken = new CatchwordError('MIRROR_WRITE_FAILED', what, { hint, cause: error });
