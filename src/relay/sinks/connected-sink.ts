@@ -20,7 +20,7 @@ type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Prom
 
 /** A store that a sink has opened: the calls of `Sink` that follow `open`. */
 export interface OpenStore<Events = readonly SinkEvent[]>
-  extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck' | 'prepareNext'> {
+  extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'filled' | 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
   /** Optional: `verify` of the sink. Its calls get the connection's errors and deadlines as those of the sink do. */
   readonly verifier?: NonNullable<Sink['verify']>;
@@ -155,6 +155,7 @@ function createSink<Connection, Events>(
     },
     fillBegins: (mark, signal) => call(signal, (opened) => opened.fillBegins?.(mark, signal)),
     fillEnds: (kept, mark, signal) => call(signal, (opened) => opened.fillEnds?.(kept, mark, signal)),
+    filled: (signal) => call(signal, async (opened) => (await opened.filled?.(signal)) ?? null),
     recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),
