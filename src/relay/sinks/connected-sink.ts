@@ -51,7 +51,7 @@ const LEAVE_TIMEOUT_MS = 1_000;
 
 /** What drivers, PostgreSQL (57P0…), MySQL and PgBouncer say when the other side has ended the connection. */
 const ENDED =
-  /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P0|idle_timeout|server closed|nexpectedly been closed|disconnected by the server|onnection (is |was )?(closed|term|killed)/;
+  /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P0|idle_timeout|server closed|nexpectedly been closed|disconnected by the server|isn't writeable|onnection (is |was )?(closed|term|killed)/;
 
 /** Marks the error of a connection that the other side has ended. */
 function markLost(error: SinkError): SinkError {
