@@ -1,5 +1,6 @@
 import { idAt } from '../store/history/log-position.ts';
 import type { Store } from '../store/store.ts';
+import { createAbsence } from '../view/absent-members.ts';
 import { createViewReader } from '../view/read-view.ts';
 import type { View } from '../view/view.ts';
 
@@ -16,6 +17,7 @@ const PORTION_CHARACTERS = 500_000;
  */
 export function* productPieces(store: Store, view: View, after: string, limit: number): Generator<string, void> {
   const { products: productsOf } = createViewReader(store);
+  const absence = createAbsence(view.paths);
   const sum = { count: 0, characters: 0, read: 0, failed: 0 };
   // Noted first: what changes while the page is read comes after it.
   const position = JSON.stringify(store.read(() => idAt(store, store.changes.lastSeq())));
@@ -29,6 +31,7 @@ export function* productPieces(store: Store, view: View, after: string, limit: n
       return productsOf(from, atOnce, limit - sum.count, view);
     });
     next = found.next;
+    for (const { body } of read) absence.see(body);
     // The texts are inserted unparsed, so that no number is rounded. An empty piece lets others have their turn.
     const text = products.map(({ body }) => body).join(',');
     sum.count += products.length;
@@ -40,5 +43,7 @@ export function* productPieces(store: Store, view: View, after: string, limit: n
     const characters = read.reduce((all, { body }) => all + body.length, 1);
     atOnce = Math.min(MOST, Math.ceil((PORTION_CHARACTERS * read.length) / characters));
   }
-  yield `${head === ',' ? '' : head}],"next":${JSON.stringify(next)},"position":${position},"failed":${sum.failed}}`;
+  const absent = absence.found().map(({ path }) => path);
+  const named = absent.length === 0 ? '' : `,"absent":${JSON.stringify(absent)}`;
+  yield `${head === ',' ? '' : head}],"next":${JSON.stringify(next)},"position":${position},"failed":${sum.failed}${named}}`;
 }

@@ -21,18 +21,21 @@ function writeIf(
 }
 
 /**
- * Holds the sink if the wanted view would remove too much of what its store has.
+ * Holds the sink if the wanted view would remove too much of what its store has, or names what no product has.
  * @returns whether it is held
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
   const { store, config, log, prepare, removalLimit, stopping } = context;
   const asOf = Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, row, prepare, prepare(wanted), asOf, stopping);
-  const { has, removed } = forecast;
+  const { has, removed, absent = [] } = forecast;
   const limit = removalLimit(has);
-  if (removed <= limit) return false;
+  // Of a name with a typing error, a store would lose what it has, product by product.
+  const isMistyped = has > 0 && absent.length > 0;
+  if (removed <= limit && !isMistyped) return false;
   writeIf(context, row, ({ sinks }) => sinks.hold(row.id, { why: 'view', ...wanted, forecast, isApproved: false }));
-  const reason = `its view was changed, and would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
+  const tooMuch = `would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
+  const reason = `its view was changed, and ${removed > limit ? tooMuch : `names a member wrongly: ${absent.join('; ')}`}`;
   log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
   return true;
 }
