@@ -113,6 +113,24 @@ it('sink verify says why a store cannot be compared, and leaves no request behin
   expect((await command('verify', 'shop')).stderr).toContain('it is paused. See: npx catchword sink list');
 });
 
+it('a repair under way is not lost when somebody asks for a comparison meanwhile', async () => {
+  const { products, state, command, row } = await scene();
+  products.delete('P2');
+  let read = () => {};
+  state.reading = new Promise((resolve) => {
+    read = resolve;
+  });
+  const repair = command('verify', 'shop', '--deep', '--repair');
+  await until('it is asked for', () => row()?.checkAsked !== null);
+  const asked = row()?.checkAsked?.id;
+  const comparison = command('verify', 'shop');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(row()?.checkAsked?.id).toBe(asked);
+  read();
+  expect([(await repair).code, (await comparison).code]).toEqual([0, 0]);
+  expect(products.has('P2')).toBe(true);
+});
+
 it('sink verify that is interrupted does not report a defect, and withdraws its request', async () => {
   const { env, directory, state, row } = await scene();
   let read = () => {};

@@ -39,7 +39,7 @@ interface Options extends JsonOption, GivenView {
 const HELP = `
 Writes every product as of one change, which it prints: continue from there with catchword changes --after SEQ.
 
-  catchword export catalog.csv --where "format = 'epub'" --fields vbid,title,publisher
+  catchword export catalog.csv --where "format = 'ePub'" --fields vbid,title,publisher
   catchword export --changes 1200.. | jq .subject`;
 
 function rangeOf(text: string): Options['changes'] {
