@@ -150,7 +150,10 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     if (put !== null) return { text, etag: put.etag };
     const now = await readManifest(bucket);
     if (now.text !== written.text) return await require(text);
-    throw new SinkError('unavailable', `S3: the store refuses to write ${MANIFEST}, which nobody else has written`);
+    throw new SinkError(
+      'unavailable',
+      `S3: the store refuses to write ${MANIFEST}, although no other client has written it`,
+    );
   }
 
   /** Writes the manifest. Files that it names no more are removed by a later call, when their time is over. */
