@@ -7,7 +7,11 @@ describe.skipIf(!mariadbAvailable)('MariaDB with rules of its own', () => {
   const maria = useMariadb({ settings: ['--log-bin=log', '--binlog-format=STATEMENT', '--server-id=1'] });
   const checkAs = async (user: string, table = 'books') => {
     const sink = await configAt(`mysql://${user}:pw@127.0.0.1:${maria.server.port}/shop?table=${table}`).make();
-    return await sink.check(NEVER).finally(() => sink.close());
+    try {
+      return await sink.check(NEVER);
+    } finally {
+      await sink.close();
+    }
   };
 
   it('MariaDB with a log of statements gets batches', async () => {
