@@ -210,6 +210,7 @@ export const PRODUCTS = object('Products as `where` and `fields` yield them, ord
   next: textOrNull('Pass this as `after` to read on, also after an empty page; null: you have all of them.'),
   position: text('The position in the change log when this page was begun: what changed since comes after it.'),
   failed: FAILED,
+  absent: list('Members that `where` and `fields` name, and no product of this page has.', z.string()).exactOptional(),
 });
 
 export const MIRRORED_PRODUCT = object('A product of the mirror.', {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { idAt } from '../store/history/log-position.ts';
 import type { Store } from '../store/store.ts';
+import { createAbsence } from '../view/absent-members.ts';
 import { createViewReader } from '../view/read-view.ts';
 import type { View } from '../view/view.ts';
 
@@ -25,6 +26,7 @@ export function* productPieces(
   limit: number,
 ): Generator<string, void> {
   const { products: productsOf } = createViewReader(store);
+  const absence = createAbsence(view.paths);
   const sum = { count: 0, characters: 0, read: 0, failed: 0 };
   // Noted first: what changes while the page is read comes after it.
   const position = JSON.stringify(store.read(() => idAt(store, store.changes.lastSeq())));
@@ -41,6 +43,7 @@ export function* productPieces(
     });
     next = found.next;
     isSlow = clock.now() - beganAt > SLOW_STEP_MS;
+    for (const { body } of read) absence.see(body);
     // The texts are inserted unparsed, so that no number is rounded. An empty piece lets others have their turn.
     const text = products.map(({ body }) => body).join(',');
     sum.count += products.length;
@@ -52,5 +55,7 @@ export function* productPieces(
     const characters = read.reduce((all, { body }) => all + body.length, 1);
     atOnce = Math.min(MOST, Math.ceil((PORTION_CHARACTERS * read.length) / characters));
   }
-  yield `${head === ',' ? '' : head}],"next":${JSON.stringify(next)},"position":${position},"failed":${sum.failed}}`;
+  const absent = absence.found().map(({ path }) => path);
+  const named = absent.length === 0 ? '' : `,"absent":${JSON.stringify(absent)}`;
+  yield `${head === ',' ? '' : head}],"next":${JSON.stringify(next)},"position":${position},"failed":${sum.failed}${named}}`;
 }

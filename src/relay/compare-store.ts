@@ -1,15 +1,10 @@
-import { setImmediate as otherWork } from 'node:timers/promises';
-import type { RecordedChange } from '../catalog/event.ts';
-import { changesUpTo, createHistory } from '../store/history/history.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { CheckCounts, CheckExample, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
-import { viewedChange } from '../view/viewed-change.ts';
 import { replayText, unrepairableText } from './check-text.ts';
+import { expectedProducts } from './expected-products.ts';
 import type { FeedContext } from './feed-context.ts';
-import { ChangeEvent } from './read-batch.ts';
 import { isSinkError, type Mark, SinkError, type SinkEvent, type StoredProduct, type Verifier } from './sink.ts';
 import type { Session } from './sink-session.ts';
-import { viewAt } from './store-contents.ts';
 import { bucketOf, createSums, isDigest } from './store-digest.ts';
 
 /*
@@ -47,34 +42,6 @@ interface Pass extends Comparison {
   readonly keepsExtra: boolean;
   /** Why the store refuses products. */
   readonly refused: Map<string, string>;
-}
-
-/** The products that the store should have: made from the history, because the mirror goes on changing. */
-function expectedProducts({ context: { store, prepare, readOptions, stopping }, row }: Comparison) {
-  const history = createHistory(store);
-  const how = readOptions();
-  const view = viewAt(store.sinks.views(row.id), row.generation);
-
-  function eventsOf(change: RecordedChange): SinkEvent[] {
-    const { tag = null } = view ?? {};
-    const seen = view === undefined || tag === null ? change : viewedChange(prepare(view), change, tag, true);
-    return seen === null || seen.body === null ? [] : [new ChangeEvent(seen, how)];
-  }
-
-  return {
-    /** Reads all of them. Other sinks go on between the steps. */
-    read: async function* (): AsyncGenerator<readonly SinkEvent[]> {
-      for (const changes of changesUpTo(store, row.cursor)) {
-        await otherWork();
-        stopping.throwIfAborted();
-        yield changes.flatMap(eventsOf);
-      }
-    },
-    find: (vbid: string): SinkEvent[] => {
-      const change = history.asOf(vbid, row.cursor);
-      return change === null ? [] : eventsOf(change);
-    },
-  };
 }
 
 /** Reads the products that the store has. */
@@ -262,7 +229,7 @@ export async function compareStore(
   // Products with events that wait for a decision, or that an operator skipped: the store may have any version of them.
   const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
   const unjudged = new Set(waiting.map(({ vbid }) => vbid));
-  const expected = expectedProducts(comparison);
+  const expected = expectedProducts(context, row);
   const refused = new Map<string, string>();
   const pass: Pass = { ...comparison, mark: session.stored(), expected, unjudged, keepsExtra: false, refused };
   const { portions, judged, total } = await compareSums(pass);

@@ -70,7 +70,7 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
   if (now.approvedRun < store.runs.lastUnusual() && holdForRun(context, current)) return true;
   if (await session.holdIfTooMuchLeaves(current)) return true;
   if (await deliverReady(context, session, current)) return true;
-  if (await checkWhenWanted(context, session, current)) return true;
+  if (await checkWhenWanted(context, session, current, feed.wasIdle)) return true;
   if (await deliverNext(context, session, current)) return true;
   if (now.error !== null) leased.write(({ sinks }) => sinks.clearError(now.id));
   await session.endFill();

@@ -25,6 +25,7 @@ const sinkSchema = z.strictObject({
   open: call,
   fillBegins: optionalCall,
   fillEnds: optionalCall,
+  filled: optionalCall,
   recheck: optionalCall,
   size: optionalCall,
   deliver: call,

@@ -14,7 +14,7 @@ import type { Session } from './sink-session.ts';
 
 /** How long a store is expected to be able to lose its newest events. */
 const KEEP_DELIVERED_MS = 7 * 86_400_000;
-/** After this many refusals in a row, the cause is not the events. */
+/** After this many new refusals in a row, the cause is not the events. */
 const MAX_REFUSALS = 20;
 const REFUSED = 'SINK_REFUSED';
 
@@ -79,7 +79,8 @@ export function parkRefused(context: FeedContext, session: Session, event: Chang
     stopSink(context, sink, REFUSED, `event ${seq} of product ${vbid} was refused: ${reason}`, seq);
     return;
   }
-  if (search.countRefusal() >= MAX_REFUSALS) {
+  // An operator asked for events that were parked, so that the store refuses them again says nothing new about it.
+  if (!wasParked && search.countRefusal() >= MAX_REFUSALS) {
     search.reset();
     stopSink(context, sink, REFUSED, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
     return;

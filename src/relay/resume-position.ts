@@ -58,7 +58,12 @@ function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
   const view = viewAt(views, sink.generation);
   const isOfRestart = view?.generation === sink.beganGeneration;
   if (isOfRestart && view.fromGeneration !== null) {
-    if (mark.generation < view.fromGeneration) return false;
+    // Restarts that the store has not seen, such as a view that was put back while it was down, changed nothing there.
+    for (let from: number | null | undefined = view.fromGeneration; mark.generation < from; ) {
+      from = views.find(({ generation }) => generation === from)?.fromGeneration;
+      if (from == null) return false;
+      sinks.skipTransition(sink.id, view.generation);
+    }
     sinks.placeTransition(sink.id, view.generation, mark.cursor);
     return true;
   }

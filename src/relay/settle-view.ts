@@ -10,7 +10,7 @@ function isSame(a: ViewText, b: ViewText): boolean {
 }
 
 /**
- * Holds the sink if the wanted view would remove too much of what its store has.
+ * Holds the sink if the wanted view would remove too much of what its store has, or names what no product has.
  * @returns whether it is held
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
@@ -18,9 +18,12 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   const asOf = Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, row, prepare, prepare(wanted), asOf, stopping);
   const found = tooMany(context, forecast.removed, forecast.has);
-  if (found === null) return false;
-  const reason = `its view was changed, and ${leavingText(found)}`;
-  holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, reason);
+  const { has, absent = [] } = forecast;
+  // Of a name with a typing error, a store would lose what it has, product by product.
+  const isMistyped = has > 0 && absent.length > 0;
+  if (found === null && !isMistyped) return false;
+  const why = found === null ? `names a member wrongly: ${absent.join('; ')}` : leavingText(found);
+  holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, `its view was changed, and ${why}`);
   return true;
 }
 

@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { needsFullRun } from '../store/rows/source-state.ts';
+import { replayText } from './check-text.ts';
 import { createExit } from './exit-limit.ts';
+import { countExpected } from './expected-products.ts';
 import type { FeedContext } from './feed-context.ts';
 import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
@@ -107,6 +109,23 @@ function createPreparation({ config, log, errorText }: FeedContext, sink: Sink) 
   };
 }
 
+/**
+ * Checks that a fill has delivered what the mirror has, before what it did not deliver is removed.
+ * @param unsure products whose events wait for a decision
+ */
+async function requireFilled(context: FeedContext, row: SinkRow, sink: Sink, unsure: number): Promise<void> {
+  const asked = async (deadline: AbortSignal) => (await sink.filled?.(deadline)) ?? null;
+  const filled = await answerWithin(FILL_END_TIMEOUT_MS, asked, context.stopping);
+  if (filled === null) return;
+  const expected = await countExpected(context, row);
+  // Deliveries have noted them.
+  context.noteViewFailures(false);
+  if (filled + unsure >= expected) return;
+  const found = `the store has ${filled} of the ${expected} products that its fill has delivered, so nothing is removed`;
+  const why = 'another program has changed it, or it takes two keys for one';
+  throw new SinkError('misconfigured', `${found}: ${why}. ${replayText(row.name)}`);
+}
+
 /** An open sink. */
 export type Session = Awaited<ReturnType<typeof openSession>>;
 
@@ -183,6 +202,7 @@ export async function openSession(context: FeedContext) {
       const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
       const vbids = [...new Set(kept.map(({ vbid }) => vbid))];
       const mark = context.markAt(row, row.cursor);
+      await requireFilled(context, row, sink, vbids.length);
       leased.check();
       await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), stopping);
       stored = mark;

@@ -141,6 +141,11 @@ export interface Sink {
    */
   fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
+   * Optional. Called before `fillEnds`. Returns how many of the products that the store has were delivered by the fill that
+   * is to end; null if no fill is to end. If the mirror has more, `fillEnds` is not called: somebody has changed the store.
+   */
+  filled?(signal: AbortSignal): Promise<number | null>;
+  /**
    * Optional. Called every few minutes: checks that the store still has what it confirmed, without changing anything.
    * @throws SinkError `unavailable` if it does not; the relay then opens the sink again
    */

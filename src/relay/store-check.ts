@@ -34,8 +34,18 @@ function report({ config, log }: FeedContext, check: SinkCheck): void {
   else log.error({ code: 'SINK_DIFFERS', ...fields }, 'the store differs from its source; see npx catchword sink list');
 }
 
-/** Compares the store with its source if that is asked for, or due. @returns whether it did */
-export async function checkWhenWanted(context: FeedContext, session: Session, row: SinkRow): Promise<boolean> {
+/**
+ * Compares the store with its source if that is asked for, or due.
+ * @param wasIdle whether the sink had nothing to do before: then its connection may have been ended meanwhile
+ * @returns whether it did
+ * @throws SinkError of such a connection: the request stays, for the next one
+ */
+export async function checkWhenWanted(
+  context: FeedContext,
+  session: Session,
+  row: SinkRow,
+  wasIdle: boolean,
+): Promise<boolean> {
   const { store, clock, leased, stopping, acks } = context;
   if (row.cursor < row.backfillTo || !session.hasFillEnded()) return false;
   const request = wantedCheck(context, row);
@@ -66,6 +76,7 @@ export async function checkWhenWanted(context: FeedContext, session: Session, ro
     note({ ...common, ...result, deep, compared: deep ? whole : fast, allows });
   } catch (error) {
     if (stopping.aborted || isFatal(error)) throw error;
+    if (wasIdle && isSinkError(error) && error.connectionLost) throw error;
     note({ ...common, error: context.errorText(error) });
     // The connection may be of no use any more.
     if (isSinkError(error)) throw error;

@@ -5,6 +5,7 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
+import { absentText, createAbsence } from '../view/absent-members.ts';
 import { seenBy, type View } from '../view/view.ts';
 import { createContents, type PreparedViews, transitionAt } from './store-contents.ts';
 
@@ -51,9 +52,11 @@ export async function forecastView(
   const isFilling = sink !== null && sink.cursor < sink.backfillTo && transitionAt(views, sink) === undefined;
   // Of the rest of a fill it is not known what the store has: it counts what it will have.
   const from = sink && fromOf(isFilling ? { ...sink, cursor: asOf } : sink);
+  const absence = createAbsence(view?.paths ?? []);
   const counts = { has: 0, matching: 0, created: 0, updated: 0, removed: 0 };
 
   function judge(change: RecordedChange): boolean {
+    if (change.body !== null) absence.see(change.body);
     const before = (from && contents?.(from, change)) ?? null;
     const after = seenBy(view, change);
     if (before !== null) counts.has++;
@@ -70,5 +73,7 @@ export async function forecastView(
     at = Math.max(to, at + 1);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return { ...counts, failed: (view?.failures().count ?? 0) - failedBefore };
+  const absent = absence.found().flatMap((one) => (one.isKnown ? [] : absentText(one)));
+  const failed = (view?.failures().count ?? 0) - failedBefore;
+  return { ...counts, failed, ...(absent.length > 0 && { absent }) };
 }

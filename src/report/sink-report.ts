@@ -21,10 +21,10 @@ export function approvalText(name: string): string {
   return `To send its changes: npx catchword sink approve ${name}. Once the source is right again, send only what still differs: npx catchword sink approve ${name} --newest`;
 }
 
-export function forecastText({ has, matching, created, updated, removed, failed }: ViewForecast): string {
+export function forecastText({ has, matching, created, updated, removed, failed, absent = [] }: ViewForecast): string {
   const change = `create ${plural(created, 'product')}, update ${count(updated)} and remove ${count(removed)} of the ${count(has)} that the store has`;
   const failing = failed === 0 ? '' : `; an expression fails on ${count(failed)}`;
-  return `it would ${change}; ${count(matching)} match${failing}`;
+  return [`it would ${change}; ${count(matching)} match${failing}`, ...absent].join('; ');
 }
 
 /** Why a sink is held, for programs and for people, and what to do; null if it is not. */

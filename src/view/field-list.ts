@@ -1,4 +1,3 @@
-import { nearestName } from '../base/nearest-name.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 
 /** A list of members of a product: the names that paths begin with, each with the rest of the paths; null: the whole member. */
@@ -38,18 +37,12 @@ function pick(json: string, wanted: Wanted): Map<string, string> {
 
 /** Reads a list. @returns the members that it reads, and what selects them, which keeps the product's order and bytes */
 export function fieldList(text: string) {
-  const wanted = wantedOf([['vbid'], ...text.split(',').map((path) => path.trim().split('.'))]);
-  return { keys: new Set(wanted.keys()), pick: (body: string) => pick(body, wanted) };
+  const paths = text.split(',').map((path) => path.trim());
+  const wanted = wantedOf([['vbid'], ...paths.map((path) => path.split('.'))]);
+  return { paths, keys: new Set(wanted.keys()), pick: (body: string) => pick(body, wanted) };
 }
 
-/** The members of a list that none of these products has, each with a similar name that some product has. */
-export function absentMembers(text: string, bodies: readonly string[]): string[] {
-  const names = [...new Set(bodies.flatMap((body) => [...objectMembers(body).keys()])), 'vbid'];
-  const paths = text.split(',').map((path) => path.trim());
-  return paths.flatMap((path) => {
-    const wanted = wantedOf([path.split('.')]);
-    if (path === 'vbid' || bodies.some((body) => pick(body, wanted).size > 0)) return [];
-    const near = nearestName(path, names);
-    return [`no product has ${path}${near === undefined ? '' : `: did you mean ${near}?`}`];
-  });
+/** Whether a product has the member at a path such as `metadata.description`. */
+export function hasPath(body: string, path: string): boolean {
+  return pick(body, wantedOf([path.split('.')])).size > 0;
 }

@@ -29,6 +29,8 @@ export interface GivenView {
 export interface View extends ViewText {
   /** The top-level members that it reads; null: all. A change of others cannot make it look different. */
   readonly keys: ReadonlySet<string> | null;
+  /** The members that it names, as far as they are known: paths of a list, top-level members of expressions. */
+  readonly paths: readonly string[];
   /** Differs if the view differs. */
   readonly digest: string;
   /** @returns JSON of what the reader gets of the product; null: it gets nothing, as for a product that an expression fails on */
@@ -77,6 +79,7 @@ export function compileView(
   const chosen: Pick<Expression, 'keys'> = list ?? made ?? { keys: null };
   const keys =
     chosen.keys === null || filter?.keys === null ? null : new Set([...chosen.keys, ...(filter?.keys ?? [])]);
+  const paths = [...(list?.paths ?? made?.keys ?? []), ...(filter?.keys ?? [])];
   const both = JSON.stringify([where, fields]);
   const digest = createHash('sha256').update(both).digest('hex').slice(0, 12);
 
@@ -101,6 +104,7 @@ export function compileView(
     where,
     fields,
     keys,
+    paths,
     digest,
     of: (vbid, body) => {
       try {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { linkSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -314,8 +314,8 @@ it('export refuses what it cannot do, and writes nothing', async () => {
   linkSync(mirror.store.path, join(dirname(mirror.store.path), 'hard.db'));
   symlinkSync(join(directory, 'nowhere'), join(directory, 'dangling.csv'));
   const wrong: readonly (readonly [string, RegExp])[] = [
-    ['mine.csv', /mine\.csv exists; catchword never replaces a file .*\[USAGE\]/],
-    ['dangling.csv', /dangling\.csv exists; catchword never replaces a file/],
+    ['mine.csv', /mine\.csv existslaces a file .*\[USAGE\]/],
+    ['dangling.csv', /dangling\.csv exists/],
     ['none/a.csv', /none is not a directory/],
     [mirror.store.path, /belongs to the mirror itself/],
     [join(dirname(mirror.store.path), 'hard.db'), /belongs to the mirror itself/],
@@ -381,4 +381,40 @@ it('export ends without an error when the reader of stdout goes away, and says t
   interrupted.child.kill('SIGINT');
   interrupted.child.stdout?.resume();
   expect(await interrupted.ended).toMatchObject({ code: 130, stderr: expect.stringContaining('is not complete') });
+});
+
+it('an export with --replace replaces a file once the new one is complete, and keeps its mode', async () => {
+  const mirror = hostileMirror();
+  const { directory, command, text } = exporter(mirror);
+  expect((await command('export', 'nightly.csv')).code).toBe(0);
+  const before = text('nightly.csv');
+  chmodSync(join(directory, 'nightly.csv'), 0o640);
+  const refused = await command('export', 'nightly.csv');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('To replace it: add --replace')]);
+  expect(text('nightly.csv')).toBe(before);
+  mirror.change([{ vbid: 'new', body: '{"vbid":"new"}' }]);
+  expect((await command('export', 'nightly.csv', '--replace')).code).toBe(0);
+  expect(text('nightly.csv')).not.toBe(before);
+  expect(statSync(join(directory, 'nightly.csv')).mode & 0o777).toBe(0o640);
+  symlinkSync('nightly.csv', join(directory, 'link.csv'));
+  expect((await command('export', 'link.csv', '--replace')).stderr).toContain('is not a file, so it is not replaced');
+});
+
+it.each(['catalog.xlsx', 'catalog.tsv', 'catalog.json', 'catalog.csv.zip', 'catalog.xlsx.gz'])(
+  'an export to %s is refused, because its end names no format',
+  async (file) => {
+    const { command, directory } = exporter(hostileMirror());
+    const { code, stderr } = await command('export', file);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`the end of ${file} names no format`)]);
+    expect(readdirSync(directory)).toEqual([]);
+  },
+);
+
+it('an export to - is printed, and names members that no product has', async () => {
+  const { command, directory } = exporter(hostileMirror());
+  const { stdout, stderr, code } = await command('export', '-', '--fields', 'vbid,titel');
+  expect(code).toBe(0);
+  expect(stdout.trim().split('\n')).toHaveLength(HOSTILE.length);
+  expect(stderr).toContain('no product has titel: did you mean title?\n');
+  expect(readdirSync(directory)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, until } from '../../src/relay/contract/harness.ts';
 import { SinkError, type SinkEvent, type Verifier } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
@@ -111,6 +112,23 @@ it('sink verify says why a store cannot be compared, and leaves no request behin
   start();
   await until('the relay runs', () => bench.store.relayLease.holder(Date.now()) !== null);
   expect((await command('verify', 'shop')).stderr).toContain('it is paused. See: npx catchword sink list');
+});
+
+it('a repair under way is not lost when somebody asks for a comparison meanwhile', async () => {
+  const { bench, products, state, command, row } = await scene();
+  products.delete('P2');
+  let read = () => {};
+  state.reading = new Promise((resolve) => {
+    read = resolve;
+  });
+  const repair = command('verify', 'shop', '--deep', '--repair');
+  await until('it is asked for', () => row()?.checkAsked !== null);
+  const asked = row()?.checkAsked?.id;
+  bench.store.request((writer) => changeSink(writer, 'verify', 'shop', null, 0));
+  expect(row()?.checkAsked?.id).toBe(asked);
+  read();
+  expect((await repair).code).toBe(0);
+  expect(products.has('P2')).toBe(true);
 });
 
 it('sink verify that is interrupted does not report a defect, and withdraws its request', async () => {

@@ -8,6 +8,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 import { type FakeS3, S3_KEY, startS3 } from '../support/s3.ts';
 import { readBucket } from '../support/s3-reader.ts';
 import { books, configAt, fed, fedBefore, feeding, NEVER } from './feeding.ts';
+import { readableLog } from './readable-log.ts';
 import { s3Target } from './targets.ts';
 
 let store: FakeS3;
@@ -187,7 +188,8 @@ it('a bucket gets the snapshot of the next session when the writing of one fails
   const { harness, target } = await fed(s3Target(store, '&files=3'), 5);
   let failures = 0;
   store.before = (method, path, response) => {
-    if (method !== 'PUT' || !path.includes('-snapshot-') || failures > 0) return false;
+    // Longer than a request is repeated.
+    if (method !== 'PUT' || !path.includes('-snapshot-') || failures === 4) return false;
     failures++;
     response.writeHead(503).end();
     return true;
@@ -197,7 +199,7 @@ it('a bucket gets the snapshot of the next session when the writing of one fails
   });
   for (let round = 2; !manifestOf(target.prefix).files.some(({ kind }) => kind === 'snapshot'); round++)
     await harness.deliver(books(1, round));
-  expect(failures).toBe(1);
+  expect(failures).toBe(4);
   expect((await target.read()).products).toEqual(harness.living());
 });
 
@@ -281,19 +283,38 @@ it('a bucket may have any prefix, and pages of a listing', async () => {
 
 const END = `endpoint=http://127.0.0.1:PORT&region=${S3_KEY.region}`;
 it.each([
-  ['an unknown key', `s3://books/x?${END}`, `AKIDOTHER:${S3_KEY.secret}`, '403 (InvalidAccessKeyId)'],
-  ['a wrong secret', `s3://books/x?${END}`, `${S3_KEY.id}:wrong-secret-of-a-key`, '403 (SignatureDoesNotMatch)'],
+  ['an unknown key', `s3://books/x?${END}`, `AKIDOTHER:${S3_KEY.secret}`, '403 (InvalidAccessKeyId)', 'check the key'],
+  [
+    'a wrong secret',
+    `s3://books/x?${END}`,
+    `${S3_KEY.id}:wrong-secret-of-a-key`,
+    '403 (SignatureDoesNotMatch)',
+    'check the key',
+  ],
   [
     'a wrong region',
     `s3://books/x?${END.replace('eu-test-1', 'us-east-1')}`,
     undefined,
     '400 (AuthorizationHeaderMalformed)',
+    'check region= and endpoint=; the path names the bucket, not the host',
   ],
-  ['a missing bucket', `s3://nowhere/x?${END}`, undefined, '404 (NoSuchBucket)'],
-  ['a key that is too long', `s3://books/${'k'.repeat(1_020)}?${END}`, undefined, '400 (KeyTooLongError)'],
-])('a bucket with %s is misconfigured, without a secret in the error', async (_, address, secret, said) => {
+  [
+    'a missing bucket',
+    `s3://nowhere/x?${END}`,
+    undefined,
+    '404 (NoSuchBucket)',
+    'create the bucket, or correct its name',
+  ],
+  [
+    'a key that is too long',
+    `s3://books/${'k'.repeat(1_020)}?${END}`,
+    undefined,
+    '400 (KeyTooLongError)',
+    'use a shorter prefix, or look for a limit of the store',
+  ],
+])('a bucket with %s is misconfigured, without a secret in the error', async (_, address, secret, said, advice) => {
   const [sink] = await sinksAt(address.replace('PORT', String(store.port)), secret, 1);
-  const message = `S3: the store answered ${said} to a PUT; check the bucket, the endpoint, the region and the key`;
+  const message = `S3: the store answered ${said} to a PUT: ${advice}`;
   await expect(sink?.open(START, 9, NEVER)).rejects.toMatchObject({ failure: 'misconfigured', message });
 });
 
@@ -343,4 +364,104 @@ it('a bucket gets files through a proxy', async () => {
   await sink.deliver([event(1, 'A')], at(1), NEVER);
   expect(await productsAt('books/proxied/')).toEqual(['A']);
   expect(config.address).toBe('store.example/books/proxied/');
+});
+
+it.each(['weak', 'none'] as const)(
+  'a bucket whose entity tags are %s keeps its files, and notices another relay',
+  async (etags) => {
+    store.etags = etags;
+    onTestFinished(() => {
+      store.etags = 'strong';
+    });
+    const { harness, target, config } = await fed(s3Target(store), 5);
+    await harness.deliver(books(3, 2));
+    await harness.stop();
+    const [first, second] = await sinksAt(target.url);
+    const oneOnly = '; it has no conditional writes: let one relay only write there; ';
+    expect((await first?.check(NEVER))?.includes(oneOnly)).toBe(etags === 'none');
+    const { mark } = manifestOf(target.prefix);
+    await first?.open(mark, 9, NEVER);
+    await second?.open(mark, 9, NEVER);
+    await expect(first?.recheck?.(NEVER)).rejects.toThrow('S3: another relay has written manifest.json');
+    await second?.close();
+    await harness.resume(config, books(2, 3));
+    expect((await target.read()).products).toEqual(harness.living());
+  },
+);
+
+it('a bucket that answers every fifth request with an error is opened and fed', async () => {
+  const { harness, target, config } = await feeding(s3Target(store, '&files=3'));
+  let requests = 0;
+  store.before = (_method, _path, response) => {
+    requests++;
+    if (requests % 5 > 0) return false;
+    const status = [500, 503, 409][(requests / 5) % 3] ?? 500;
+    response.writeHead(status, { 'content-type': 'application/xml' }).end('<Error><Code>SlowDown</Code></Error>');
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const { lines, log } = readableLog();
+  harness.start(config, { log });
+  for (let round = 1; round <= 8; round++) await harness.deliver(books(3, round));
+  expect((await target.read()).products).toEqual(harness.living());
+  expect(lines.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+});
+
+it('a bucket that took the manifest and answered with an error is not said to have another relay', async () => {
+  const { harness, target, config } = await feeding(s3Target(store));
+  let isTaken = 0;
+  store.before = (method, path, response) => {
+    if (method !== 'PUT' || !path.endsWith('/manifest.json') || isTaken++ % 2 > 0) return false;
+    // The object is written when the answer has been replaced.
+    const head = response.writeHead.bind(response);
+    response.writeHead = () => head(500);
+    return false;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const { lines, log } = readableLog();
+  harness.start(config, { log });
+  for (let round = 1; round <= 3; round++) await harness.deliver(books(3, round));
+  expect((await target.read()).products).toEqual(harness.living());
+  expect(lines.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+});
+
+it.each([
+  ['never ends', () => '<Key>books/a</Key><NextContinuationToken>same</NextContinuationToken>', 'does not advance'],
+  [
+    'gives another token each time',
+    () => `<NextContinuationToken>${Math.random()}</NextContinuationToken>`,
+    'does not advance',
+  ],
+])('a listing that %s is an error', async (_, text, said) => {
+  const { url } = await s3Target(store);
+  store.before = (method, path, response) => {
+    if (method !== 'GET' || path !== '/books') return false;
+    response.end(`<ListBucketResult>${text()}</ListBucketResult>`);
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const [sink] = await sinksAt(url, undefined, 1);
+  await expect(sink?.open(START, 9, NEVER)).rejects.toThrow(`S3: the listing of the bucket ${said}`);
+});
+
+it('a bucket gets the headers of an encryption that it demands, and else says what may be wrong', async () => {
+  store.sse = 'aws:kms';
+  onTestFinished(() => {
+    store.sse = null;
+  });
+  const { url, prefix } = await s3Target(store);
+  const [without] = await sinksAt(url, undefined, 1);
+  await expect(without?.open(START, 9, NEVER)).rejects.toThrow(
+    'S3: the store answered 403 (AccessDenied) to a PUT: a policy, or Object Lock, does not allow it',
+  );
+  const [sink] = await sinksAt(`${url}&sse=aws:kms&sse-key=alias/books`, undefined, 1);
+  await sink?.open(START, 9, NEVER);
+  await sink?.deliver([event(1, 'A')], at(1), NEVER);
+  expect(await productsAt(prefix)).toEqual(['A']);
 });

@@ -21,6 +21,10 @@ export interface FakeS3 {
   readonly requests: string[];
   /** How a PUT with a condition is answered; `ignored`: as one without. */
   conditions: 'kept' | 'ignored' | 'refused';
+  /** How objects are tagged; `weak`: as behind a proxy that compresses. Conditions compare the strong tag. */
+  etags: 'strong' | 'weak' | 'none';
+  /** The encryption that the policy of the bucket demands; null: none. */
+  sse: string | null;
   /** Called before each request that was signed well; may answer by itself: then it returns true. */
   before: (method: string, path: string, response: ServerResponse) => boolean;
   stop(): Promise<void>;
@@ -103,6 +107,11 @@ export async function startS3(): Promise<FakeS3> {
 
   function put(request: IncomingMessage, key: string, body: Buffer): string {
     if (request.headers['content-length'] === undefined) throw new Refusal(411, 'MissingContentLength');
+    // As a bucket with Object Lock, and one that demands encryption.
+    const md5 = createHash('md5').update(body).digest('base64');
+    if (header(request, 'content-md5') !== md5) throw new Refusal(400, 'InvalidRequest');
+    if (store.sse !== null && header(request, 'x-amz-server-side-encryption') !== store.sse)
+      throw new Refusal(403, 'AccessDenied');
     const [match, none] = [header(request, 'if-match'), header(request, 'if-none-match')];
     const found = objects.get(key);
     const isConditional = match !== '' || none !== '';
@@ -130,7 +139,7 @@ export async function startS3(): Promise<FakeS3> {
     if (!buckets.includes(bucket)) throw new Refusal(404, 'NoSuchBucket');
     if (rest.length === 0) return void response.end(listing(objects, bucket, url.searchParams));
     if (Buffer.byteLength(rest.join('/')) > 1_024) throw new Refusal(400, 'KeyTooLongError');
-    if (method === 'PUT') return void response.writeHead(200, { etag: put(request, key, body) }).end();
+    if (method === 'PUT') return void response.writeHead(200, tagged(put(request, key, body))).end();
     if (method === 'DELETE') {
       objects.delete(key);
       return void response.writeHead(204).end();
@@ -138,9 +147,12 @@ export async function startS3(): Promise<FakeS3> {
     const found = objects.get(key);
     if (found === undefined) throw new Refusal(404, 'NoSuchKey');
     response
-      .writeHead(200, { etag: etagOf(found), 'content-length': found.length })
+      .writeHead(200, { ...tagged(etagOf(found)), 'content-length': found.length })
       .end(method === 'HEAD' ? '' : found);
   }
+
+  const tagged = (etag: string): { etag?: string } =>
+    store.etags === 'none' ? {} : { etag: store.etags === 'weak' ? `W/${etag}` : etag };
 
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
@@ -159,6 +171,8 @@ export async function startS3(): Promise<FakeS3> {
     objects,
     requests: [],
     conditions: 'kept',
+    etags: 'strong',
+    sse: null,
     before: () => false,
     stop: async () => {
       const closed = once(server, 'close');

@@ -101,7 +101,7 @@ function skip(store: RequestWriter, sink: SinkRow, seq: number | null, nowMs: nu
 /** Asks the relay to compare the store with its source; a relay does so between two deliveries. */
 function askCheck(
   store: RequestWriter,
-  { id, name, kind, state }: SinkRow,
+  { id, name, kind, state, checkAsked: asked }: SinkRow,
   action: Extract<SinkAction, `verify${string}` | `repair${string}`>,
 ): string {
   const impossible = (why: string, hint: string) => usageError(`${name} cannot be compared: ${why}`, hint);
@@ -111,7 +111,10 @@ function askCheck(
   if (needsFullRun(store)) throw impossible('the mirror is not complete', 'Complete it first: npx catchword sync.');
   const removesAll = action === 'repair-all';
   const repair = action.startsWith('repair');
-  store.sinks.askCheck(id, { id: randomUUID(), deep: removesAll || action.endsWith('-deep'), repair, removesAll });
+  const deep = removesAll || action.endsWith('-deep');
+  // A comparison that does as much is asked for already, maybe under way: it must not lose its result, or its repair.
+  const isAsked = asked !== null && asked.deep >= deep && asked.repair >= repair && asked.removesAll >= removesAll;
+  if (!isAsked) store.sinks.askCheck(id, { id: randomUUID(), deep, repair, removesAll });
   return `the relay compares ${name} with its source${repair ? ', and repairs it' : ''}`;
 }
 

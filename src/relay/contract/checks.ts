@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../base/clock.ts';
 import { remaining } from '../../store/rows/sink-rows.ts';
+import type { SinkCheck as StoreComparison } from '../../store/schema/sink-tables.ts';
 import { checkText } from '../check-text.ts';
 import { type Mark, SinkError } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { viewAt } from '../store-contents.ts';
+import { everyFifthFails } from './failing-calls.ts';
 import { type Harness, openHarness, SINK_NAME, smallBatches, type Version, wrapSink } from './harness.ts';
 
 /*
@@ -13,6 +16,9 @@ import { type Harness, openHarness, SINK_NAME, smallBatches, type Version, wrapS
  *   import { sinkChecks } from 'catchword/sink-contract';
  *   for (const check of sinkChecks(subject)) it(check.name, check.run);
  */
+
+/** So long a relay that has delivered everything needs to notice that it has nothing to do; milliseconds. */
+const IDLE_MS = 100;
 
 /** An empty store, used by one check only. */
 export interface SinkTarget {
@@ -72,12 +78,19 @@ interface Scene {
 }
 
 /** Lets the relay compare the store with the mirror, as `sink verify --deep` does. */
-async function expectVerified({ store, sink, until }: Harness): Promise<void> {
+async function comparison({ store, sink, until }: Harness): Promise<StoreComparison> {
   const request = { id: randomUUID(), deep: true, repair: false, removesAll: false };
   store.request(({ sinks }) => sinks.askCheck(sink().id, request));
   await until('the store is compared', () => sink().checked?.id === request.id);
-  const check = sink().checked;
-  assert.ok(check !== null && check.error === null, `the store cannot be compared: ${check?.error}`);
+  const { checked } = sink();
+  assert.ok(checked !== null);
+  return checked;
+}
+
+async function expectVerified(harness: Harness): Promise<void> {
+  const check = await comparison(harness);
+  const { sink } = harness;
+  assert.ok(check.error === null, `the store cannot be compared: ${check.error}`);
   const [first] = check.examples;
   assert.ok(remaining(check) === 0, `products of the store: ${checkText(sink(), check).found}; such as ${first?.vbid}`);
 }
@@ -108,6 +121,14 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
     await harness.close();
     await target.remove();
   }
+}
+
+/** Lets a connection that waits for the next call end, as a firewall or a server with a limit for idle ones does. */
+async function endIdle(harness: Harness, target: SinkTarget): Promise<void> {
+  await harness.until('the fill has ended', () => harness.sink().cursor >= harness.sink().backfillTo);
+  await systemClock.sleep(IDLE_MS);
+  await target.interrupt();
+  await target.restore();
 }
 
 /** Checks that the store has what a view shows of the mirror's products. */
@@ -228,6 +249,30 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await target.restore();
     await expectAll();
     assert.equal(harness.sink().error, null);
+  },
+
+  'goes on when its connection ended while it was idle, in deliveries and comparisons': async (scene) => {
+    const { harness, config, target, expectAll } = scene;
+    assert.ok('read' in target, 'needs a store that can be made unreachable');
+    harness.start(config);
+    await harness.deliver(books(20, 1));
+    for (let round = 2; round <= 3; round++) {
+      await endIdle(harness, target);
+      await harness.deliver(books(5, round));
+      await endIdle(harness, target);
+      const check = await comparison(harness);
+      if (check.allows !== 'nothing') assert.equal(check.error, null);
+    }
+    await expectAll();
+  },
+
+  'gets everything although every fifth call fails': async ({ harness, config, expectAll }) => {
+    harness.change(books(40, 1));
+    harness.start(wrapSink(config, everyFifthFails));
+    for (let round = 2; round <= 12; round++) await harness.deliver(books(5, round));
+    await harness.stop();
+    harness.start(config);
+    await expectAll();
   },
 
   'parks a refused event and later ones of its product': async ({ harness, config, read, expectAll }) => {
@@ -357,6 +402,11 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   },
 };
 
+const INTERRUPTING: ReadonlySet<string> = new Set([
+  'waits while the store is unreachable',
+  'goes on when its connection ended while it was idle, in deliveries and comparisons',
+]);
+
 export type SinkCheck = ReturnType<typeof sinkChecks>[number];
 
 /** The checks for one kind of sink. Each one prepares a store and removes it. */
@@ -364,7 +414,7 @@ export function sinkChecks(subject: SinkSubject) {
   return Object.entries(CHECKS).map(([name, check]) => ({
     name,
     /** Whether it makes the store unreachable. */
-    interrupts: check === CHECKS['waits while the store is unreachable'],
+    interrupts: INTERRUPTING.has(name),
     run: () => onScene(subject, check),
   }));
 }

@@ -20,7 +20,7 @@ type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Prom
 
 /** A store that a sink has opened: the calls of `Sink` that follow `open`. */
 export interface OpenStore<Events = readonly SinkEvent[]>
-  extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck' | 'prepareNext'> {
+  extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'filled' | 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
   /** Optional: `verify` of the sink. Its calls get the connection's errors and deadlines as those of the sink do. */
   readonly verifier?: NonNullable<Sink['verify']>;
@@ -51,7 +51,7 @@ const LEAVE_TIMEOUT_MS = 1_000;
 
 /** What drivers, PostgreSQL (57P0…), MySQL and PgBouncer say when the other side has ended the connection. */
 const ENDED =
-  /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P0|idle_timeout|server closed|nexpectedly been closed|disconnected by the server|onnection (is |was )?(closed|term|killed)/;
+  /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P0|idle_timeout|server closed|nexpectedly been closed|disconnected by the server|isn't writeable|onnection (is |was )?(closed|term|killed)/;
 
 /** Marks the error of a connection that the other side has ended. */
 function markLost(error: SinkError): SinkError {
@@ -155,6 +155,7 @@ function createSink<Connection, Events>(
     },
     fillBegins: (mark, signal) => call(signal, (opened) => opened.fillBegins?.(mark, signal)),
     fillEnds: (kept, mark, signal) => call(signal, (opened) => opened.fillEnds?.(kept, mark, signal)),
+    filled: (signal) => call(signal, async (opened) => (await opened.filled?.(signal)) ?? null),
     recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),

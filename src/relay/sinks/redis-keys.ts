@@ -129,6 +129,13 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       fillBegins: async (start) => {
         for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids.map(bytesOf));
       },
+      filled: async () => {
+        const left = await db.scard(leftKey);
+        if (left === 0) return null;
+        let keys = 0;
+        for await (const { length } of stored(db)) keys += length;
+        return keys - left;
+      },
       fillEnds: async (kept, to) => {
         // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.
         for await (const left of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>) {

@@ -42,8 +42,11 @@ export function partOf(target: string): string {
   return `${target}.part`;
 }
 
-/** @returns where to write a new file, without links. @throws CatchwordError USAGE */
-export function checkedTarget(file: string, db: string): string {
+/**
+ * @param replaces whether a file of this name may exist; undefined: the command cannot replace one
+ * @returns where to write a file, without links. @throws CatchwordError USAGE
+ */
+export function checkedTarget(file: string, db: string, replaces?: boolean): string {
   const path = resolve(file);
   const directory = dirname(path);
   const hint = 'Name a file that does not exist yet, in a directory that this user can write.';
@@ -58,7 +61,11 @@ export function checkedTarget(file: string, db: string): string {
   }
   // A link that leads nowhere exists too: it may name a disk that is not mounted.
   const found = lstatSync(real, { throwIfNoEntry: false });
-  if (found !== undefined) throw usageError(`${file} exists; catchword never replaces a file`, hint);
+  if (found !== undefined && replaces === undefined) {
+    throw usageError(`${file} exists; catchword never replaces a file`, hint);
+  }
+  if (found !== undefined && replaces === false) throw usageError(`${file} exists`, 'To replace it: add --replace.');
+  if (found?.isFile() === false) throw usageError(`${file} is not a file, so it is not replaced`, hint);
   return real;
 }
 

@@ -48,6 +48,14 @@ export function createViewWriter({ write }: Queries) {
     `UPDATE sink_views SET from_cursor = coalesce(:cursor, from_cursor), exact = :cursor IS NOT NULL,
        to_cursor = max(to_cursor, coalesce(:cursor, ${LAST_SEQ})) WHERE sink_id = :id AND generation = :generation`,
   );
+  const skipTransition = write(
+    `UPDATE sink_views AS view SET (from_generation, from_backfill, from_removed, unsure) =
+       (SELECT earlier.from_generation, earlier.from_backfill, earlier.from_removed,
+          (SELECT json_group_array(DISTINCT value) FROM (SELECT value FROM json_each(view.unsure)
+            UNION ALL SELECT value FROM json_each(earlier.unsure)))
+        FROM sink_views AS earlier WHERE earlier.sink_id = :id AND earlier.generation = view.from_generation)
+     WHERE sink_id = :id AND generation = :generation`,
+  );
   const extendFill = write(
     `UPDATE sinks SET backfill_to = (SELECT to_cursor FROM sink_views WHERE sink_id = :id AND generation = :generation)
        WHERE id = :id`,
@@ -88,6 +96,8 @@ export function createViewWriter({ write }: Queries) {
       placeTransition({ id, generation, cursor });
       extendFill({ id, generation });
     },
+    /** Lets a transition start from what the store had before an earlier one, which never reached it. */
+    skipTransition: (id: number, generation: number) => skipTransition({ id, generation }),
     /** Sends nothing until an operator decides. */
     hold: (id: number, held: HeldSink) => hold(JSON.stringify(held), id),
     release: write<[id: number]>(

@@ -6,7 +6,11 @@ import { integer, primaryKey, real, sqliteTable, text } from './drizzle.ts';
  * What a view would change in a store, in products: `has` now, and `matching` then. An expression fails on `failed` ones,
  * which count as not matching.
  */
-export type ViewForecast = Readonly<Record<'has' | 'matching' | 'created' | 'updated' | 'removed' | 'failed', number>>;
+export interface ViewForecast
+  extends Readonly<Record<'has' | 'matching' | 'created' | 'updated' | 'removed' | 'failed', number>> {
+  /** Members that the view names, that no product has, and that the service does not describe; undefined: none. */
+  readonly absent?: readonly string[];
+}
 
 /** Why a sink is held: its view was changed, or an unusual run comes next. */
 export type HeldSink =

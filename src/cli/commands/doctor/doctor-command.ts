@@ -17,7 +17,8 @@ import { lookAt } from '../../../store/file/mirror-path.ts';
 import { damaged } from '../../../store/file/open-mirror-file.ts';
 import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
-import { absentMembers, isFieldList } from '../../../view/field-list.ts';
+import { absentText, createAbsence } from '../../../view/absent-members.ts';
+import { viewOrNull, viewText } from '../../../view/view.ts';
 import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
@@ -124,9 +125,12 @@ function examineView(setting: SinkSetting, mirror: Store | null | undefined): Fi
   const { where = '', fields = '', name } = setting;
   if (where + fields === '') return [];
   const bodies = mirror?.products.livingPage('', LOOKED_AT).map(({ body }) => body) ?? [];
-  const absent = bodies.length > 0 && isFieldList(fields) ? absentMembers(fields, bodies) : [];
+  const names = { where: `${setting.env}_WHERE`, fields: `${setting.env}_FIELDS` };
+  const absence = createAbsence(viewOrNull(viewText(where, fields), names)?.paths ?? []);
+  for (const body of bodies) absence.see(body);
+  const absent = absence.found().map(absentText);
   const text = `${name} gets ${fields || 'the whole product'}, where ${where || 'every product'}`;
-  const hint = `Of the first ${plural(bodies.length, 'product')}: ${absent.join('; ')}. Correct ${setting.env}_FIELDS.`;
+  const hint = `Of the first ${plural(bodies.length, 'product')}: ${absent.join('; ')}. Correct ${setting.env}_WHERE or _FIELDS.`;
   return [{ check: 'view', ...(absent.length === 0 ? ok(text) : note(text, hint)) }];
 }
 

@@ -1,6 +1,6 @@
-import { rmSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
@@ -18,6 +18,7 @@ import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts'
 import { idAt } from '../../../store/history/log-position.ts';
 import { eventSource } from '../../../store/rows/source-state.ts';
 import type { Store } from '../../../store/store.ts';
+import { type Absence, absentText, createAbsence } from '../../../view/absent-members.ts';
 import { type GivenView, readerView, seenBy, type View } from '../../../view/view.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { drained, type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
@@ -32,12 +33,13 @@ interface Options extends JsonOption, GivenView {
   readonly at?: number;
   readonly changes?: { readonly after: number; readonly upTo: number | undefined };
   readonly excel?: boolean;
+  readonly replace?: boolean;
 }
 
 const HELP = `
 Writes every product as of one change, which it prints: continue from there with catchword changes --after SEQ.
 
-  catchword export catalog.csv --where "format = 'epub'" --fields vbid,title,publisher
+  catchword export catalog.csv --where "format = 'ePub'" --fields vbid,title,publisher
   catchword export --changes 1200.. | jq .subject`;
 
 function rangeOf(text: string): Options['changes'] {
@@ -64,21 +66,30 @@ async function printChunks(context: CommandContext, chunks: Chunks): Promise<voi
 }
 
 /**
- * Writes a file that does not exist yet, and only this user can read. It gets its name when it is complete and flushed.
+ * Writes a file, which gets its name when it is complete and flushed. Only this user can read a new one; one that replaces
+ * another has its mode.
  * @returns its size in bytes. @throws CatchwordError USAGE, BACKUP_FAILED, INTERRUPTED
  */
-async function writeNewFile(file: string, db: string, chunks: Chunks, isZipped: boolean, signal: AbortSignal) {
-  const target = checkedTarget(file, db);
+async function writeFile(
+  { file, db, replaces }: { file: string; db: string; replaces: boolean },
+  chunks: Chunks,
+  isZipped: boolean,
+  signal: AbortSignal,
+) {
+  const target = checkedTarget(file, db, replaces);
   const part = partOf(target);
   return await withOwnFile(target, async () => {
     try {
       // A process that was killed may have left it.
       rmSync(part, { force: true });
       // Opened before the first chunk, which may fail: else the stream could create the file after it was removed.
-      const to = (await open(part, 'wx', 0o600)).createWriteStream({ flush: true });
+      const opened = await open(part, 'wx', 0o600);
+      const replaced = lstatSync(target, { throwIfNoEntry: false });
+      if (replaced !== undefined) await opened.chmod(replaced.mode & 0o777);
+      const to = opened.createWriteStream({ flush: true });
       if (isZipped) await pipeline(chunks, createGzip(), to, { signal });
       else await pipeline(chunks, to, { signal });
-      checkedTarget(file, db);
+      checkedTarget(file, db, replaces);
       await renameDurably(part, target);
       return to.bytesWritten;
     } catch (error) {
@@ -91,10 +102,14 @@ async function writeNewFile(file: string, db: string, chunks: Chunks, isZipped: 
 }
 
 /** What a file name and the options say of the form of the data. @throws CatchwordError USAGE */
-function formOf(file: string | undefined, { format: given, changes, excel }: Options) {
-  const [, end, zip] = /(?:\.(ndjson|jsonl|csv|parquet))?(\.gz)?$/.exec(file?.toLowerCase() ?? '') ?? [];
+function formOf(file: string | undefined, { format: given, changes, excel, replace }: Options) {
+  const name = basename(file?.toLowerCase() ?? '');
+  const [, end, zip] = /(?:\.(ndjson|jsonl|csv|parquet))?(\.gz)?$/.exec(name) ?? [];
   const format = given ?? FORMATS.find((one) => one === end) ?? 'ndjson';
+  const isUnknown = given === undefined && end === undefined && /\.(?!gz$)[^.]*(\.gz)?$/.test(name);
   const wrong = [
+    isUnknown && `the end of ${file} names no format: use .ndjson, .csv or .parquet, or --format`,
+    replace === true && file === undefined && '--replace needs a file',
     changes !== undefined && format !== 'ndjson' && `--changes cannot be written as ${format}: events are nested`,
     excel === true && format !== 'csv' && `--excel is not for ${format}`,
     format === 'parquet' && (file === undefined || zip !== undefined) && 'parquet needs a file, without .gz',
@@ -109,6 +124,7 @@ interface Export {
   readonly seq: number;
   readonly source: string;
   readonly view: View | null;
+  readonly absence: Absence;
   count: number;
 }
 
@@ -116,6 +132,7 @@ interface Export {
 function* textsOf(job: Export) {
   for (const changes of changesUpTo(job.store, job.seq)) {
     const texts = changes.flatMap((product) => {
+      if (product.body !== null) job.absence.see(product.body);
       const text = seenBy(job.view, product);
       return text === null ? [] : [{ vbid: product.vbid, text }];
     });
@@ -149,7 +166,8 @@ function chunksOf(job: Export, format: Format, { changes, excel = false }: Optio
   return parquetChunks(rows, table, { seq: String(seq), id: idAt(store, seq), incarnation, source, where, fields });
 }
 
-async function exportTo(context: CommandContext, file: string | undefined, options: Options): Promise<void> {
+async function exportTo(context: CommandContext, given: string | undefined, options: Options): Promise<void> {
+  const file = given === '-' ? undefined : given;
   const { at, changes } = options;
   const { format, isZipped } = formOf(file, options);
   const view = readerView(options, '--');
@@ -159,25 +177,39 @@ async function exportTo(context: CommandContext, file: string | undefined, optio
     const last = at ?? changes?.upTo ?? Math.max(newest, changes?.after ?? 0);
     const seq = requireKnownSeq(changes === undefined ? '--at' : '--changes', last, newest);
     const source = eventSource(store.source, configuredSource(config.baseUrl));
-    const job: Export = { store, seq, source, view, count: 0 };
+    const job: Export = { store, seq, source, view, absence: createAbsence(view?.paths ?? []), count: 0 };
     const chunks = chunksOf(job, format, options);
     if (file === undefined) await printChunks(context, chunks);
-    const bytes = file === undefined ? 0 : await writeNewFile(file, config.db, chunks, isZipped, context.signal);
+    const target = { file: file ?? '', db: config.db, replaces: options.replace === true };
+    const bytes = file === undefined ? 0 : await writeFile(target, chunks, isZipped, context.signal);
     const { count: failed = 0, last: failure = null } = view?.failures() ?? {};
     const warning = `${plural(failed, 'product')} left out, because an expression failed; the last: ${failure}`;
-    if (failed > 0) context.stderr.write(`${printableLines(warning)}\n`);
+    const absent = job.absence.found();
+    const warnings = [...(failed > 0 ? [warning] : []), ...absent.map(absentText)];
+    for (const line of warnings) context.stderr.write(`${printableLines(line)}\n`);
     const [what, as] = changes === undefined ? ['product', 'as of'] : ['change', 'up to'];
     const id = idAt(store, seq);
     const done = `${plural(job.count, what)} ${as} change ${seq} (${id})`;
     if (file === undefined) return void context.stderr.write(`${done}\n`);
-    const json = { file: resolve(file), format, bytes, [`${what}s`]: job.count, seq, id, source, left_out: failed };
+    const json = {
+      file: resolve(file),
+      format,
+      bytes,
+      [`${what}s`]: job.count,
+      seq,
+      id,
+      source,
+      left_out: failed,
+      absent: absent.map(({ path }) => path),
+    };
     print(context, options, { json, text: `${file}: ${done}, ${size(bytes)}` });
   });
 }
 
 export function exportCommand(context: CommandContext): Command {
   return new Command('export')
-    .argument('[file]', 'the new file, which must not exist; omit it to print. NAME.gz is compressed')
+    .argument('[file]', 'the new file; omit it, or write -, to print. NAME.gz is compressed')
+    .option('--replace', 'replace the file if it exists, once the new one is complete')
     .addOption(new Option('--format <format>', 'default: from the name of the file, else ndjson').choices(FORMATS))
     .option('--at <seq>', 'the products as of this change (default: the newest)', wholeNumber('--at', 0))
     .option('--where <expression>', 'only products for which this is true: SQL over the columns of the view catalog')

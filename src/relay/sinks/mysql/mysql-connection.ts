@@ -81,7 +81,22 @@ function piecesOf(rows: readonly TextRow[], maxPacket: number, maxBytes: number)
 
 export type MysqlConnection = Awaited<ReturnType<typeof connect>>;
 
-const limitsSchema = z.tuple([z.object({ maxPacket: z.coerce.number() })]);
+const limitsSchema = z.tuple([z.object({ maxPacket: z.coerce.number(), binlog: z.string() })]);
+
+/** Access denied, as MariaDB says for a user that must use TLS; a connection without TLS. */
+const WITHOUT_TLS = [1045, 3159];
+/** The account is locked (MySQL; MariaDB), or blocked after wrong passwords (the same); the password has expired. */
+const ACCOUNT = [3118, 4151, 3955, 4150, 1820, 1862];
+
+/** Adds what the operator can do to the error of a login. */
+function loginError(error: unknown, { ssl, user }: ConnectionConfig): unknown {
+  if (!(error instanceof MysqlError)) return error;
+  const { errno, message } = error;
+  const advice = WITHOUT_TLS.includes(errno)
+    ? ssl === false && '. If the server demands TLS, add ssl-mode=REQUIRED to the address'
+    : ACCOUNT.includes(errno) && `. Unlock the account of ${user} at the server, or set a new password`;
+  return advice === false ? error : new SinkError('misconfigured', `MySQL: ${message} (${errno})${advice}`);
+}
 
 /** Opens the driver's connection, which ends with `life`. */
 async function openDriver(config: ConnectionConfig, life: ConnectionLife): Promise<Connection> {
@@ -125,7 +140,9 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
     }
   }
 
-  const driver = await call(() => openDriver(config, life));
+  const driver = await call(() => openDriver(config, life)).catch((error: unknown) => {
+    throw loginError(error, config);
+  });
   const isMariaDb = driver.info?.isMariaDB() === true;
   const isKnown = isMariaDb ? driver.info?.hasMinVersion(10, 3, 0) : driver.info?.hasMinVersion(8, 0, 17);
   if (isKnown !== true) throw new SinkError('misconfigured', 'MySQL 8.0.17 or MariaDB 10.3 is needed, or a newer one');
@@ -147,7 +164,11 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
       .map(([name, value]) => `${name} = ${value}`)
       .join(', ')}`,
   );
-  const [{ maxPacket }] = limitsSchema.parse(await query('SELECT @@max_allowed_packet AS maxPacket'));
+  const [{ maxPacket, binlog }] = limitsSchema.parse(
+    await query(`SELECT @@max_allowed_packet AS maxPacket, ${isMariaDb ? '@@binlog_format' : "''"} AS binlog`),
+  );
+  // MariaDB cannot write the rows of one request into a log of statements.
+  const bulk = binlog !== 'STATEMENT';
   const maxBytes = Math.min(maxPacket - REQUEST_BYTES, MAX_PIECE);
 
   return {
@@ -157,7 +178,7 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
     parameter: () => '?',
     /** Runs a statement for each row. */
     each: async (sql: string, rows: readonly TextRow[]): Promise<void> => {
-      for (const piece of piecesOf(rows, maxPacket, maxBytes)) await call(() => driver.batch(sql, piece));
+      for (const piece of piecesOf(rows, maxPacket, maxBytes)) await call(() => driver.batch({ sql, bulk }, piece));
     },
     /** Runs a statement for all keys, of which it names some at once. @param sql with a list for IN @returns all rows */
     forKeys: async (sql: (list: string) => string, keys: readonly string[]): Promise<unknown[]> => {

@@ -23,7 +23,8 @@ const KEY_COLLATIONS = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin'] as const;
 const INDEXED = 100;
 
 const COLUMN_EXISTS = 1060;
-const FORBIDDEN = 1142;
+/** No right to a table; none to a database, which need not exist. */
+const FORBIDDEN = [1142, 1044];
 
 export function quoted(...names: readonly string[]): string {
   return names.map((name) => `\`${name.replaceAll('`', '``')}\``).join('.');
@@ -133,7 +134,7 @@ export async function ensureLayout(db: MysqlConnection, names: TableNames): Prom
     try {
       await db.query(statement);
     } catch (error) {
-      const isForbidden = error instanceof MysqlError && error.errno === FORBIDDEN;
+      const isForbidden = error instanceof MysqlError && FORBIDDEN.includes(error.errno);
       throw isForbidden ? mayNotCreate('MySQL', null, error) : error;
     }
   }
@@ -147,15 +148,16 @@ export async function ensureLayout(db: MysqlConnection, names: TableNames): Prom
 export async function checkLayout(db: MysqlConnection, names: TableNames): Promise<boolean> {
   const missing = await missingTables(db, names);
   if (missing.length === 0) return true;
-  // The statement below does not tell whether the database exists.
-  await db.query(`SHOW TABLES FROM ${names.table.split('`.`')[0]}\``);
+  const database = `${names.table.split('`.`')[0]}\``;
   try {
+    // The statement below does not tell whether the database exists.
+    await db.query(`SHOW TABLES FROM ${database}`);
     // Creates nothing, because no table has two columns of one name. The server looks at the user's rights first.
     await db.query(`CREATE TABLE ${names.table} (a int, a int)`);
   } catch (error) {
-    if (error instanceof MysqlError && error.errno === FORBIDDEN) {
+    if (error instanceof MysqlError && FORBIDDEN.includes(error.errno)) {
       const grants = allTables(names).map((table) => `GRANT ${RIGHTS} ON ${table} TO ${names.user}`);
-      throw mayNotCreate('MySQL', [...missing, ...grants], error);
+      throw mayNotCreate('MySQL', [`CREATE DATABASE IF NOT EXISTS ${database}`, ...missing, ...grants], error);
     }
     if (!(error instanceof MysqlError) || error.errno !== COLUMN_EXISTS) throw error;
   }

@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AwsV4Signer } from 'aws4fetch';
-import { askedPause } from '../../../base/backoff.ts';
+import { askedPause, backoffMs } from '../../../base/backoff.ts';
 import type { Agent } from '../../../base/undici.ts';
 import type { HttpAnswer, HttpExchange, HttpTarget } from '../../http-target.ts';
 import { SinkError } from '../../sink.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
 import type { s3Place } from './s3-place.ts';
 
-/** Where the objects are, and who writes them; an empty session token is not sent. */
+/** Where the objects are, who writes them (an empty session token is not sent), and further headers of each PUT. */
 export type BucketPlace = ReturnType<typeof s3Place> &
-  Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken', string>>;
+  Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken', string>> & {
+    readonly putHeaders: Readonly<Record<string, string>>;
+  };
 
 /** Headers of a PUT that a store with conditional writes refuses unless they hold. */
 export type Condition = { readonly 'if-match': string } | { readonly 'if-none-match': '*' };
@@ -28,6 +31,40 @@ export type Bucket = ReturnType<typeof createBucket>;
 export const PROBE = 'catchword-check';
 const PROBE_TEXT = Buffer.from('Whether this store has conditional writes.\n');
 
+/** Answers after which the same request may succeed: stores shed load with 503, and 409 says that two requests met. */
+const PASSING = [409, 429, 500, 502, 503, 504];
+/** How often a request is sent, and the longest pause between; then the relay retries the whole call. */
+const MOST_TRIES = 4;
+const LONGEST_PAUSE_MS = 2_000;
+/** For safety: the names of one listing, which are in memory. */
+const MOST_NAMES = 1_000_000;
+
+/** What the codes of answers mean for an operator, and what to do. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/^RequestTimeTooSkewed/, 'set the clock of this machine'],
+  [/^NoSuchBucket|InvalidBucketName/, 'create the bucket, or correct its name'],
+  [/AccessKeyId|Signature|Token|^AuthorizationQuery/, 'check the key'],
+  [
+    /^Authorization|Redirect|Location|^IncorrectEndpoint/,
+    'check region= and endpoint=; the path names the bucket, not the host',
+  ],
+  [/^KMS|Encryption/, 'check sse= and sse-key=, and the right to use that key'],
+  [
+    /^InvalidRequest|Digest|Checksum|Lock/,
+    'the bucket has rules for objects, such as Object Lock or encryption (sse=)',
+  ],
+  [
+    /^AccessDenied|Disabled/,
+    'a policy, or Object Lock, does not allow it: look at the rights of the key and at the bucket',
+  ],
+  [/TooLong|TooLarge/, 'use a shorter prefix, or look for a limit of the store'],
+];
+
+/** The entity tag, the same whether or not a proxy made it a weak one; null if there is none. */
+function etagOf({ etag }: HttpAnswer['headers']): string | null {
+  return typeof etag === 'string' && etag !== '' ? etag.replace(/^W\//, '') : null;
+}
+
 function unescaped(xml: string): string {
   const characters: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
   return xml.replace(/&(lt|gt|quot|apos|amp);/g, (_, name: string) => characters[name] ?? '');
@@ -35,12 +72,14 @@ function unescaped(xml: string): string {
 
 /** Only the code of the store's answer is shown: its text may quote what was signed. */
 function answerError(method: string, { status, headers, body }: HttpAnswer): SinkError {
-  const [, code = ''] = /<Code>(\w{1,64})<\/Code>/.exec(body.toString()) ?? [];
+  const [, code = ''] = /<Code>([\w.]{1,64})<\/Code>/.exec(body.toString()) ?? [];
   const message = `S3: the store answered ${status}${code === '' ? '' : ` (${code})`} to a ${method}`;
-  if (code === 'RequestTimeTooSkewed')
-    return new SinkError('misconfigured', `${message}: set the clock of this machine`);
-  if (status < 500 && status !== 408 && status !== 429 && code !== 'RequestTimeout')
-    return new SinkError('misconfigured', `${message}; check the bucket, the endpoint, the region and the key`);
+  const isPassing = PASSING.includes(status) || status >= 500 || status === 408 || code === 'RequestTimeout';
+  if (!isPassing) {
+    const advice = ADVICE.find(([codes]) => codes.test(code))?.[1];
+    const all = 'check the bucket, the endpoint, the region and the key';
+    return new SinkError('misconfigured', `${message}: ${advice ?? all}`);
+  }
   return new SinkError('unavailable', message, { retryAfterMs: askedPause(headers, status, Date.now())?.ms });
 }
 
@@ -49,13 +88,13 @@ export function createBucket(
   target: HttpTarget,
   agent: Agent,
   life: ConnectionLife,
-  { bucket, prefix, endpoint, ...keys }: BucketPlace,
+  { bucket, prefix, endpoint, putHeaders, ...keys }: BucketPlace,
 ) {
-  /** @param name of an object; null: the bucket itself */
-  async function ask(
+  /** Sends one request. @param name of an object; null: the bucket itself */
+  async function askOnce(
     method: HttpExchange['method'],
     name: string | null,
-    { expected = [], body = null, condition, query }: Asked = {},
+    { body = null, condition, query }: Asked,
   ): Promise<HttpAnswer> {
     const url = new URL(endpoint);
     const path = name === null ? `/${bucket}` : `/${bucket}/${prefix}${name}`;
@@ -64,7 +103,12 @@ export function createBucket(
     const sha256 = createHash('sha256')
       .update(body ?? '')
       .digest('hex');
-    const given = { ...condition, 'x-amz-content-sha256': sha256 };
+    // Buckets with Object Lock demand a digest of what is put there.
+    const md5 = createHash('md5')
+      .update(body ?? '')
+      .digest('base64');
+    const put = method === 'PUT' ? { ...putHeaders, 'content-md5': md5 } : {};
+    const given = { ...put, ...condition, 'x-amz-content-sha256': sha256 };
     const signer = new AwsV4Signer({ ...keys, service: 's3', method, url: url.href, headers: given });
     const { headers } = await signer.sign();
     // Each answer has the limit of size for itself: a background job reads many during one call of the relay.
@@ -76,19 +120,31 @@ export function createBucket(
       headers: Object.fromEntries(headers),
       body,
     };
-    const answer = await target.exchange(agent, sent, life.signal);
-    const { status } = answer;
-    const isExpected = (status >= 200 && status <= 299) || expected.includes(status);
-    // A missing bucket is not a missing object.
-    if (!isExpected || (status === 404 && answer.body.includes('NoSuchBucket'))) throw answerError(method, answer);
-    return answer;
+    return await target.exchange(agent, sent, life.signal);
   }
 
-  /** @returns the etag; null if the condition does not hold, or another request writes the object now */
-  async function put(name: string, body: Buffer, condition?: Condition): Promise<string | null> {
-    const expected = condition === undefined ? [] : [404, 409, 412];
+  /** Sends a request, again after an answer that may pass: each of them does the same when it is repeated. */
+  async function ask(method: HttpExchange['method'], name: string | null, asked: Asked = {}): Promise<HttpAnswer> {
+    for (let tries = 1; ; tries++) {
+      const answer = await askOnce(method, name, asked);
+      const { status } = answer;
+      // A missing bucket is not a missing object.
+      const isMissing = status === 404 && answer.body.includes('NoSuchBucket');
+      if (((status >= 200 && status <= 299) || asked.expected?.includes(status)) && !isMissing) return answer;
+      const error = answerError(method, answer);
+      const askedMs = error.retryAfterMs ?? 0;
+      if (!PASSING.includes(status) || tries === MOST_TRIES || askedMs > LONGEST_PAUSE_MS) throw error;
+      await delay(Math.max(askedMs, backoffMs(tries, Math.random, LONGEST_PAUSE_MS)), undefined, {
+        signal: life.signal,
+      });
+    }
+  }
+
+  /** @returns the entity tag, if there is one; null if the store says that the condition does not hold */
+  async function put(name: string, body: Buffer, condition?: Condition): Promise<{ etag: string | null } | null> {
+    const expected = condition === undefined ? [] : [404, 412];
     const { status, headers } = await ask('PUT', name, { body, condition, expected });
-    return status > 299 ? null : String(headers.etag);
+    return status > 299 ? null : { etag: etagOf(headers) };
   }
 
   async function remove(name: string): Promise<void> {
@@ -101,29 +157,42 @@ export function createBucket(
     /** @returns null if it does not exist */
     get: async (name: string) => {
       const { status, headers, body } = await ask('GET', name, { expected: [404] });
-      return status === 404 ? null : { bytes: body, etag: String(headers.etag) };
+      return status === 404 ? null : { bytes: body, etag: etagOf(headers) };
     },
     has: async (name: string): Promise<boolean> => (await ask('HEAD', name, { expected: [404] })).status !== 404,
     /** The names of all objects, in their order. */
     list: async (): Promise<string[]> => {
-      const names: string[] = [];
+      const names = new Set<string>();
       for (let after = {}; ; ) {
         const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
         const found = [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => unescaped(key));
-        names.push(...found.map((key) => key.slice(prefix.length)));
+        const before = names.size;
+        for (const key of found) names.add(key.slice(prefix.length));
         const [, token] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
-        if (token === undefined) return names;
+        if (token === undefined) return [...names];
+        if (names.size === before) throw new SinkError('unavailable', 'S3: the listing of the bucket does not advance');
+        if (names.size > MOST_NAMES) {
+          const message = `S3: more than ${MOST_NAMES} objects have this prefix. Use a prefix of its own`;
+          throw new SinkError('misconfigured', message);
+        }
         after = { 'continuation-token': unescaped(token) };
       }
     },
-    /** Whether the store refuses a PUT whose condition does not hold. Writes an object of its own, and removes it. */
+    /**
+     * Whether the store refuses a PUT whose condition does not hold, and carries out one whose condition holds. Writes an
+     * object of its own, and removes it.
+     */
     triesConditions: async (): Promise<boolean> => {
-      const isRefused = async (condition: Condition): Promise<boolean> => {
-        const asked = { body: PROBE_TEXT, condition, expected: [400, 409, 412, 501] };
-        return (await ask('PUT', PROBE, asked)).status === 412;
+      const isAnswered = async (wanted: number, condition: Condition): Promise<boolean> => {
+        const asked = { body: PROBE_TEXT, condition, expected: [400, 404, 412, 501] };
+        return (await ask('PUT', PROBE, asked)).status === wanted;
       };
-      await put(PROBE, PROBE_TEXT);
-      const isConditional = (await isRefused({ 'if-none-match': '*' })) && (await isRefused({ 'if-match': '"0"' }));
+      const { etag = null } = (await put(PROBE, PROBE_TEXT)) ?? {};
+      const isConditional =
+        etag !== null &&
+        (await isAnswered(412, { 'if-none-match': '*' })) &&
+        (await isAnswered(412, { 'if-match': '"0"' })) &&
+        (await isAnswered(200, { 'if-match': etag }));
       await remove(PROBE);
       return isConditional;
     },

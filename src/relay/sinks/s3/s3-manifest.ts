@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import { type Mark, SinkError } from '../../sink.ts';
 import { emptyPosition, markAtStart, markSchema } from '../../stored-mark.ts';
@@ -25,6 +26,8 @@ const manifestSchema = z.object({
   format: z.enum(['parquet', 'ndjson']),
   mark: markSchema,
   epoch: z.number().int().min(1),
+  /** Random for each opening: two relays may take the same epoch at once. */
+  writer: z.string().default(''),
   /** Snapshots first; then in the order of delivery. */
   files: z.array(fileSchema),
   /** During a fill: how many of the files, from the first on, are from before it. */
@@ -77,11 +80,12 @@ export function createDataFiles(bucket: Bucket, { extension, encode, decode }: R
   };
 }
 
-export async function readManifest(bucket: Bucket): Promise<{ manifest: Manifest | null; etag: string | null }> {
+export async function readManifest(bucket: Bucket) {
   const found = await bucket.get(MANIFEST);
-  if (found === null) return { manifest: null, etag: null };
+  if (found === null) return { manifest: null, text: null, etag: null };
+  const text = found.bytes.toString();
   try {
-    return { manifest: manifestSchema.parse(JSON.parse(found.bytes.toString())), etag: found.etag };
+    return { manifest: manifestSchema.parse(JSON.parse(text)), text, etag: found.etag };
   } catch (error) {
     const message = `S3: catchword cannot read ${MANIFEST}: another program or a later version wrote it. Use another prefix`;
     throw new SinkError('misconfigured', message, { cause: error });
@@ -94,7 +98,7 @@ export async function readManifest(bucket: Bucket): Promise<{ manifest: Manifest
  */
 export async function claimManifest(bucket: Bucket, given: Mark, format: Manifest['format']) {
   const isConditional = await bucket.triesConditions();
-  const { manifest: found, etag } = await readManifest(bucket);
+  const { manifest: found, ...read } = await readManifest(bucket);
   const names = new Set(await bucket.list());
   if (found !== null && found.format !== format) {
     const message = `S3: the files have the format ${found.format}: set format=${found.format}, or use another prefix`;
@@ -116,15 +120,40 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     format,
     mark: isLost ? markAtStart(mark) : mark,
     epoch,
+    writer: randomUUID(),
     files: kept,
     before_fill: lost === undefined ? before_fill : kept.length,
     retired,
   };
-  let written = etag;
+  /** The manifest as this process has read or written it last. */
+  let written: { readonly text: string | null; readonly etag: string | null } = read;
+  let writer = found?.writer;
 
-  /** @throws SinkError unavailable if another relay has written it */
+  /** Reads the manifest, which should have this text. @throws SinkError unavailable if it is another one */
+  async function require(text: string | null): Promise<typeof written> {
+    const now = await readManifest(bucket);
+    if (now.text === text) return now;
+    const isOther = now.manifest !== null && now.manifest.writer !== writer;
+    throw new SinkError('unavailable', `S3: another ${isOther ? 'relay' : 'program'} has written ${MANIFEST}`);
+  }
+
   async function check(): Promise<void> {
-    if (((await bucket.get(MANIFEST))?.etag ?? null) !== written) throw movedManifest();
+    await require(written.text);
+  }
+
+  /** Writes the manifest over the one that this process knows. A store that answered late may have taken it already. */
+  async function replace(text: string): Promise<typeof written> {
+    const { etag } = written;
+    const condition: Condition | undefined =
+      etag !== null ? { 'if-match': etag } : written.text === null ? { 'if-none-match': '*' } : undefined;
+    const put = await bucket.put(MANIFEST, Buffer.from(text), isConditional ? condition : undefined);
+    if (put !== null) return { text, etag: put.etag };
+    const now = await readManifest(bucket);
+    if (now.text !== written.text) return await require(text);
+    throw new SinkError(
+      'unavailable',
+      `S3: the store refuses to write ${MANIFEST}, although no other client has written it`,
+    );
   }
 
   /** Writes the manifest. Files that it names no more are removed by a later call, when their time is over. */
@@ -138,11 +167,8 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     next.retired = [...next.retired.filter((one) => !due.includes(one)), ...dropped];
     // Without conditional writes, two relays that write at the same time are not noticed.
     if (!isConditional) await check();
-    const condition: Condition = written === null ? { 'if-none-match': '*' } : { 'if-match': written };
-    const bytes = Buffer.from(`${JSON.stringify(next, null, 1)}\n`);
-    const answer = await bucket.put(MANIFEST, bytes, isConditional ? condition : undefined);
-    if (answer === null) throw movedManifest();
-    [written, current] = [answer, next];
+    written = await replace(`${JSON.stringify(next, null, 1)}\n`);
+    [writer, current] = [next.writer, next];
     for (const { file } of due) await bucket.remove(file);
   }
 
@@ -154,8 +180,4 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     for (const name of [...names].filter(isRubbish)) await bucket.remove(name);
   }
   return { current: () => current, check, write, position };
-}
-
-function movedManifest(): SinkError {
-  return new SinkError('unavailable', `S3: another relay has written ${MANIFEST}`);
 }

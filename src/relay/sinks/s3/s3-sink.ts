@@ -27,6 +27,9 @@ const OPTIONS = {
     .regex(/^([0-5]?\d|60)s$/, 'a time from 0s to 60s')
     .transform((text) => Number.parseInt(text, 10) * 1_000)
     .default(60_000),
+  /** How the store encrypts what it keeps, and the name of its key. */
+  sse: z.enum(['AES256', 'aws:kms'], 'AES256 or aws:kms').optional(),
+  'sse-key': z.string().min(1, 'the name of a key').optional(),
   /** Change files that a snapshot replaces. */
   files: wholeOption(2, 10_000).default(100),
 };
@@ -37,7 +40,7 @@ const TIMEOUT_MS = 55_000;
 
 const SECRET = /^[^\s:]+:[^\s:]+(:[^\s:]+)?$/;
 
-function placeOf({ name, url, secret = '' }: SinkSettings): BucketPlace {
+function placeOf({ name, url, secret = '' }: SinkSettings, options: Options): BucketPlace {
   const parts = SECRET.test(secret) ? secret.split(':').map(decoded) : [];
   const [accessKeyId, secretAccessKey, sessionToken = ''] = parts;
   if (accessKeyId === undefined || secretAccessKey === undefined) {
@@ -45,7 +48,12 @@ function placeOf({ name, url, secret = '' }: SinkSettings): BucketPlace {
       hint: `Set CATCHWORD_SINK_${name.toUpperCase()}_SECRET to KEY_ID:SECRET_KEY, or to KEY_ID:SECRET_KEY:SESSION_TOKEN. Within each, write %3A for a colon and %25 for %.`,
     });
   }
-  return { ...s3Place(url), accessKeyId, secretAccessKey, sessionToken };
+  const { sse, 'sse-key': key } = options;
+  const putHeaders = {
+    ...(sse !== undefined && { 'x-amz-server-side-encryption': sse }),
+    ...(key !== undefined && { 'x-amz-server-side-encryption-aws-kms-key-id': key }),
+  };
+  return { ...s3Place(url), accessKeyId, secretAccessKey, sessionToken, putHeaders };
 }
 
 type Options = z.output<z.ZodObject<typeof OPTIONS>>;
@@ -110,7 +118,7 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
 
 export const createS3Sink: SinkFactory = (settings) => {
   const options = readOptions(settings.url, OPTIONS);
-  const place = placeOf(settings);
+  const place = placeOf(settings, options);
   const { proxies } = settings;
   // As other stores: an operator chose the address, and signatures protect the key.
   const target = createHttpTarget({ url: place.endpoint, proxies, timeoutMs: TIMEOUT_MS, isPrivateAllowed: true });

@@ -27,6 +27,8 @@ export const cursorSchema = markSchema.extend({
 });
 export type Cursor = z.output<typeof cursorSchema>;
 
+const filledSchema = z.tuple([z.object({ filled: z.coerce.number() })]);
+
 interface BegunFill {
   /** Whether the fill has nothing to remove at its end. */
   readonly fillEnded: boolean;
@@ -196,6 +198,13 @@ export async function openTable<Changes>(
       const last = fill.fillEnded ? null : await removeAllUnseen(tables, kept, written ?? mark);
       await moved(mark, await tables.endFill(last, mark, written));
       fill = { fillEnded: true, isNew: false };
+    },
+    filled: async () => {
+      if (fill.fillEnded) return null;
+      const newest = `(SELECT fill FROM ${tables.names.cursor} WHERE table_name = ${db.parameter(1)})`;
+      const sql = `SELECT count(*) AS filled FROM ${tables.names.table} WHERE removed_at IS NULL AND fill = ${newest}`;
+      const [{ filled }] = filledSchema.parse(await db.query(sql, [tables.names.key]));
+      return filled;
     },
     prepareNext: async (events) => {
       prepared = { events, changes: tables.changesOf(events) };

@@ -1,0 +1,49 @@
+import { nearestName } from '../base/nearest-name.ts';
+import { ROWS } from '../catalog/fields.ts';
+import { objectMembers } from '../catalog/json-text.ts';
+import { hasPath } from './field-list.ts';
+
+/** For safety: names of members that are kept, to find a similar one. */
+const MOST_NAMES = 1_000;
+
+/** A member that a view names, and that no product has. */
+export interface Absent {
+  readonly path: string;
+  /** A similar name that some product has. */
+  readonly near: string | undefined;
+  /** Whether the service describes the member, so that it may just be rare. */
+  readonly isKnown: boolean;
+}
+
+export type Absence = ReturnType<typeof createAbsence>;
+
+/** Finds the members, of those that a view names, which no product has. It costs little once each was seen. */
+export function createAbsence(paths: Iterable<string>) {
+  const missing = new Set(paths);
+  missing.delete('vbid');
+  const names = new Set<string>(['vbid']);
+  let products = 0;
+
+  return {
+    /** Looks at a product. */
+    see: (body: string): void => {
+      products++;
+      if (missing.size === 0) return;
+      for (const path of missing) if (hasPath(body, path)) missing.delete(path);
+      if (names.size < MOST_NAMES) for (const name of objectMembers(body).keys()) names.add(name);
+    },
+    /** What none of the products had so far; nothing if there was no product. */
+    found: (): Absent[] => {
+      if (products === 0) return [];
+      return [...missing].map((path) => ({
+        path,
+        near: nearestName(path, [...names]),
+        isKnown: ROWS.some((row) => row.path === path),
+      }));
+    },
+  };
+}
+
+export function absentText({ path, near }: Absent): string {
+  return `no product has ${path}${near === undefined ? '' : `: did you mean ${near}?`}`;
+}

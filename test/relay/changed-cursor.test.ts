@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
+import { redisAvailable } from '../support/redis.ts';
+import { books, fedBefore } from './feeding.ts';
+import { useRedis } from './servers.ts';
+import { mysqlTarget, postgresTarget, redisKeysTarget } from './targets.ts';
+
+const FILL = 'UPDATE catchword_cursor SET fill = fill + 1, fill_ended = ';
+
+/** Expects that a sink says how little a fill has delivered, and that a replay, which it advises, puts it right. */
+async function expectHeldBack(
+  scene: Awaited<ReturnType<typeof fedBefore>>,
+  change: () => Promise<unknown>,
+): Promise<void> {
+  const { harness, config, target } = scene;
+  await change();
+  harness.change(books(1, 2));
+  await harness.failed(config);
+  expect((await target.read()).products).toEqual(harness.living());
+  expect(harness.sink().error).toMatch(
+    /has 1 of the 300 products .* nothing is removed.* npx catchword sink replay contract --from beginning/,
+  );
+  harness.replay(0, true);
+  await harness.until('the fill has ended', () => harness.sink().error === null && harness.sink().cursor === 301);
+  expect((await target.read()).products).toEqual(harness.living());
+}
+
+describe.skipIf(!postgresAvailable)('a changed cursor row of PostgreSQL', () => {
+  const postgres = usePostgres();
+
+  it.each(['', '&removals=delete'])(
+    'a table of PostgreSQL keeps its rows when another program changed its cursor row (%j)',
+    async (options) => {
+      const scene = await fedBefore(postgresTarget(postgres.port, options), 300);
+      await expectHeldBack(scene, () => postgres.client.query(`${FILL} false`));
+    },
+  );
+});
+
+describe.skipIf(!mariadbAvailable)('a changed cursor row of MariaDB', () => {
+  const maria = useMariadb();
+
+  it('a table of MariaDB keeps its rows when another program changed its cursor row', async () => {
+    const scene = await fedBefore(mysqlTarget(maria.server.port), 300);
+    await expectHeldBack(scene, () => maria.client.query(`${FILL} 0`));
+  });
+});
+
+describe.skipIf(!redisAvailable)('a changed set of Redis', () => {
+  const redis = useRedis();
+
+  it('keys of Redis stay when another program has put them into the set of what a fill left', async () => {
+    const scene = await fedBefore(redisKeysTarget(redis.server.port), 300);
+    const { prefix } = scene.target;
+    await expectHeldBack(scene, async () => {
+      for (let n = 0; n < 300; n++) await redis.client.sadd(`${prefix}:\tleft`, `P${n}`);
+    });
+  });
+});

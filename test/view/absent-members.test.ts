@@ -1,0 +1,34 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
+import { compileView, viewText } from '../../src/view/view.ts';
+import { temporaryMirror } from '../relay/feeding.ts';
+import { memory } from '../relay/memory.ts';
+
+const view = (where: string | undefined, fields: string | undefined) =>
+  compileView(viewText(where, fields), { where: 'WHERE', fields: 'FIELDS' });
+
+it.each([
+  ['a list', undefined, 'vbid, titel', 'no product has titel: did you mean title?'],
+  ['a path of a list', undefined, 'vbid, metadata.pages', 'no product has metadata.pages'],
+  ['an expression', undefined, "json_object('t', body->>'titel')", 'no product has titel: did you mean title?'],
+  ['a filter', "body->>'prise' IS NULL", undefined, 'no product has prise: did you mean price?'],
+])('a sink is held when %s of its changed view names what no product has', async (_, where, fields, said) => {
+  const mirror = temporaryMirror();
+  const store = memory();
+  onTestFinished(() => mirror.stop());
+  mirror.change(
+    Array.from({ length: 10 }, (_one, n) => ({ vbid: `P${n}`, body: `{"vbid":"P${n}","title":"t","price":1}` })),
+  );
+  mirror.start(store.config());
+  await mirror.caughtUp();
+  await mirror.stop();
+  const rows = store.rows.length;
+  mirror.start(store.config({ view: view(where, fields) }));
+  await until('the sink is held', () => mirror.sink().state === 'held');
+  expect(mirror.sink().held).toMatchObject({ forecast: { absent: [said] } });
+  expect(store.rows.length).toBe(rows);
+  await mirror.stop();
+  // A member that the service describes may just be rare.
+  mirror.start(store.config({ view: view(undefined, 'vbid, title, subtitle') }));
+  await until('the store has it', () => store.rows.length === rows + 10);
+});
