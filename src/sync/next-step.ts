@@ -130,10 +130,12 @@ function settlePass({ store, run, passes, overlapMs }: Situation): NextPass {
   return { kind: 'settle', from: settlesFrom(store, run, passes, overlapMs) };
 }
 
-/** A delta that cannot be read whole proves nothing, and further ones hold the same product. */
-function stopAtUnreadable({ store, passes }: Situation): 'finish' | null {
+/** A delta that cannot be read whole proves nothing, and further ones hold the same product. Lookups may, without deltas. */
+function stopAtUnreadable(situation: Situation): NextPass | 'finish' | null {
+  const { store, passes, conclusion } = situation;
   const windows = passes.filter(isDelta).flatMap(({ runId, pass }) => store.runs.checkpoints(runId, pass));
-  return windows.some(({ doubt }) => isUnreadable(doubt)) ? 'finish' : null;
+  if (!windows.some(({ doubt }) => isUnreadable(doubt))) return null;
+  return conclusion().mustSettle ? 'finish' : (lookUpUnseen(situation) ?? 'finish');
 }
 
 /** A settling delta that was read too early, or that moved while it was read, is read again. */

@@ -2,7 +2,7 @@ import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Assessment, ReadList } from './evidence.ts';
-import { isUnreadable } from './failed-window.ts';
+import { isUnreadable, refusesDelta } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isWholeCatalog, whyUntold } from './untold.ts';
 
@@ -142,6 +142,8 @@ export function conclude(
     windows.every(({ items, rejected }) => items === 0 || rejected < items),
   );
   const deltasRead = closed && allRead && isUsable && !doubtful;
+  // No later one would tell more: then only several runs in a row, or a lookup, show that a product is gone.
+  const areRefused = deltas.length > 0 && deltas.every(({ windows }) => windows.every(refusesDelta));
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   const counts = store.runs.counts(run.id);
@@ -163,6 +165,7 @@ export function conclude(
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
     mustSettle:
       !settled &&
+      !areRefused &&
       (absent ||
         withdrew ||
         untold.length > 0 ||

@@ -9,9 +9,12 @@ type Verdict = Pick<CatchwordError, 'code'> & Pick<ErrorDetails, 'hint' | 'setti
 const API_KEY = 'CATCHWORD_API_KEY';
 const BASE_URL = 'CATCHWORD_BASE_URL';
 
-/** Whether a status says that the service, or what is in front of it, is in trouble, and not that it refuses the request. */
+/**
+ * Whether a status says that the service, or what is in front of it, is in trouble, and not that it refuses the request, as
+ * 501 does. A good status may come with an error.
+ */
 export function isPassing(status: number): boolean {
-  return status >= 500 || status === 408 || status === 425;
+  return (status >= 500 && status !== 501) || status === 408 || status === 425 || status < 300;
 }
 
 const INVALID: Verdict = { code: 'SERVICE_INVALID', hint: 'Correct the request as the message says.' };
