@@ -31,7 +31,9 @@ export function errorsIn({ errors, error }: Fields): string[] {
 
 /** Sentences for people outside of `errors` and `error`. */
 export function wordsIn(fields: Fields): string[] {
-  return WORDS.map((name) => fields[name]).filter((value) => typeof value === 'string' && value.trim() !== '') as string[];
+  return WORDS.map((name) => fields[name]).filter(
+    (value) => typeof value === 'string' && value.trim() !== '',
+  ) as string[];
 }
 
 /** A code that any answer may have, at its top or in its first error. */

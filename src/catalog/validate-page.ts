@@ -69,13 +69,13 @@ function whyNotJson(text: string): { readonly reason: string; readonly isCut: bo
 
 /** Why a text is not JSON, and after how many bytes: the longest beginning that could still become JSON ends there. */
 function brokenPlace(text: string): { readonly reason: string; readonly byte: number } {
-  let [good, bad] = [0, text.length];
+  const { reason = '', isCut = true } = whyNotJson(text) ?? {};
+  let [good, bad] = [isCut ? text.length : 0, text.length];
   while (bad - good > 1) {
     const middle = (good + bad) >> 1;
     if (whyNotJson(text.slice(0, middle))?.isCut === false) bad = middle;
     else good = middle;
   }
-  const { reason = '' } = whyNotJson(text) ?? {};
   return { reason, byte: Buffer.byteLength(text.slice(0, good)) };
 }
 

@@ -86,7 +86,7 @@ it.each([
 
 it.each([
   ['cut short', '{"num_items":1,"items":[{"vbid":"A"', /\(Expected .*\) after 35 bytes$/],
-  ['with a quote too many', pageText([{ vbid: 'A', title: 'x' }]).replace('"x"', '"x""'), /after 88 bytes$/],
+  ['with a quote too many', pageText([{ vbid: 'A', title: 'x' }]).replace('"x"', '"x""'), /after 86 bytes$/],
 ])('a page is broken: %s', (_name, text, message) => {
   const error = { code: 'PAGE_BROKEN', retryable: true, message: expect.stringMatching(message) as string };
   expect(() => pageOfText(text, window)).toThrow(expect.objectContaining(error));
@@ -126,7 +126,15 @@ it.each([
 });
 
 it('a page may have members that say that nothing is wrong', () => {
-  const more = { errors: [], error: null, success: true, status: 'ok', code: 200, message: 'done', _shards: { failed: 0 } };
+  const more = {
+    errors: [],
+    error: null,
+    success: true,
+    status: 'ok',
+    code: 200,
+    message: 'done',
+    _shards: { failed: 0 },
+  };
   expect(pageOfText(pageText([{ vbid: 'A' }], more), window).products).toHaveLength(1);
 });
 

@@ -9,27 +9,31 @@ it.each([
   ['a flag', `{${EMPTY},"timed_out":true}`, 'timed_out: true'],
   ['words alone', '{"message":"maintenance until 06:00"}', 'maintenance until 06:00'],
   ['a problem document', '{"title":"Unavailable","status":503}', 'status: 503; Unavailable'],
-])('a delta that is answered with 200 and %s moves nothing, and the change is read later', async (_what, body, words) => {
-  const { source, db, run } = await rawPlace(bodies(['A', 'B']));
-  await run();
-  source.changed = bodies(['C']);
-  source.instead = (asked) => (isDelta(asked) ? { status: 200, body } : null);
-  await expect(run('delta')).rejects.toMatchObject({
-    code: 'SOURCE_UNAVAILABLE',
-    exitCode: 75,
-    message: expect.stringContaining(words) as string,
-  });
-  source.instead = () => null;
-  expect(await run('delta')).toMatchObject({ state: 'complete', created: 1 });
-  expect([...catalogOf(db).keys()]).toEqual(['A', 'B', 'C']);
-  expectExactLog(db);
-});
+])(
+  'a delta that is answered with 200 and %s moves nothing, and the change is read later',
+  async (_what, body, words) => {
+    const { source, db, run } = await rawPlace(bodies(['A', 'B']));
+    await run();
+    source.changed = bodies(['C']);
+    source.instead = (asked) => (isDelta(asked) ? { status: 200, body } : null);
+    await expect(run('delta')).rejects.toMatchObject({
+      code: 'SOURCE_UNAVAILABLE',
+      exitCode: 75,
+      message: expect.stringContaining(words) as string,
+    });
+    source.instead = () => null;
+    expect(await run('delta')).toMatchObject({ state: 'complete', created: 1 });
+    expect([...catalogOf(db).keys()]).toEqual(['A', 'B', 'C']);
+    expectExactLog(db);
+  },
+);
 
 it('a list page that says that it is not whole is read again, and the list is proven', async () => {
   const { source, run } = await rawPlace(bodies(numbered(900)), { CATCHWORD_PER_PAGE: '100' });
   let left = 2;
   const body = '{"num_items":900,"page":3,"per_page":100,"total_pages":9,"items":[],"partial":true}';
-  source.instead = ({ searchParams }) => (searchParams.get('page') === '3' && left-- > 0 ? { status: 200, body } : null);
+  source.instead = ({ searchParams }) =>
+    searchParams.get('page') === '3' && left-- > 0 ? { status: 200, body } : null;
   expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
   expect(left).toBeLessThan(0);
 });
@@ -87,7 +91,9 @@ it.each([
   ['a delta', 'delta' as const],
 ])('an item that hides where it ends is narrowed down to in the first page of %s', async (_where, kind) => {
   const { source, db, run } = await rawPlace(bodies(numbered(60)), { CATCHWORD_DELTA_OVERLAP: '0s' });
-  const broken = bodies(numbered(60)).map((body, at) => (at === 17 ? Buffer.from('{"vbid":"B17","title":"a"b"}') : body));
+  const broken = bodies(numbered(60)).map((body, at) =>
+    at === 17 ? Buffer.from('{"vbid":"B17","title":"a"b"}') : body,
+  );
   if (kind === 'delta') await run();
   else source.items = broken;
   if (kind === 'delta') source.changed = [...broken.slice(10, 30), ...bodies(['N1'])];
