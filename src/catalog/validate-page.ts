@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import { CatchwordError, hasCode, messageOf } from '../base/errors.ts';
-import { cutPage } from './cut-page.ts';
+import { cutPage, membersParsed, membersWritten, scanPage } from './cut-page.ts';
 import { type Fields, fieldsOf, isWithdrawn, storedOf } from './field-values.ts';
+import { withoutRepeats } from './json-text.ts';
 import { bodyAt, keyOf, type PageItems, productAt, ROW } from './page-items.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page-types.ts';
 import { searchText } from './product.ts';
@@ -179,6 +180,29 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
   return { items: { count: values.length, bytes, spans, rows: text, ...about }, rejected };
 }
 
+/**
+ * The items with each member once: of a member that an object has twice, JavaScript and PostgreSQL read the last one, and
+ * SQLite the first. Such items are written anew, all others stay byte by byte.
+ */
+function withEachMemberOnce({ bytes, spans, values }: Parsed): Parsed {
+  const parts: Uint8Array[] = [];
+  const own = new Uint32Array(spans.length);
+  /** By how much items have moved, in bytes, and how far `bytes` are taken over. */
+  let [shift, taken] = [0, 0];
+  values.forEach((value, at) => {
+    const [start = 0, length = 0] = spans.subarray(2 * at, 2 * at + 2);
+    const item = bytes.subarray(start, start + length);
+    const isTwice = value !== undefined && membersWritten(item) !== membersParsed(value);
+    const text = isTwice ? Buffer.from(withoutRepeats(textOf(item))) : item;
+    own.set([start + shift, text.length], 2 * at);
+    parts.push(bytes.subarray(taken, start), text);
+    shift += text.length - length;
+    taken = start + length;
+  });
+  parts.push(bytes.subarray(taken));
+  return { bytes: Uint8Array.from(Buffer.concat(parts)), spans: own, values };
+}
+
 /** Why an item is not UTF-8; null if it is. */
 function notUtf8(bytes: Uint8Array<ArrayBuffer>): string | null {
   if (isUtf8(bytes)) return null;
@@ -254,15 +278,17 @@ function readPage(bytes: Uint8Array<ArrayBuffer>, spans: Uint32Array<ArrayBuffer
  * @rule 2.5-1..2, 4.4-11
  */
 export function validatePage(bytes: Uint8Array<ArrayBuffer>, window: Window, filling = false): Page {
-  const cut = cutPage(bytes, MAX_DEPTH);
+  const cut = scanPage(bytes, MAX_DEPTH);
   if (cut === null) throw invalid(`the page is nested deeper than ${MAX_DEPTH}`);
-  const spans = Uint32Array.from(cut);
+  const { spans, members } = cut;
   const { envelope, doubt, values } = readPage(bytes, spans, window);
   if (spans.length !== 2 * values.length) {
     throw invalid(`page ${envelope.page} has "items" in a form that cannot be read`);
   }
   const isDamaged = values.includes(undefined);
-  return { envelope, ...packItems({ bytes, spans, values }, filling), doubt, ...(isDamaged && { isDamaged }) };
+  const sent = { bytes, spans, values };
+  const items = membersParsed(values) === members ? sent : withEachMemberOnce(sent);
+  return { envelope, ...packItems(items, filling), doubt, ...(isDamaged && { isDamaged }) };
 }
 
 /**
@@ -281,7 +307,7 @@ export function validateLookup(bytes: Uint8Array<ArrayBuffer>, vbid: string, win
   requireSilence(value);
   const start = bytes.findIndex((byte) => byte > SPACE);
   const length = bytes.findLastIndex((byte) => byte > SPACE) + 1 - start;
-  const page = packItems({ bytes, spans: Uint32Array.of(start, length), values: [value] }, false);
+  const page = packItems(withEachMemberOnce({ bytes, spans: Uint32Array.of(start, length), values: [value] }), false);
   const [wrong] = page.rejected;
   if (wrong !== undefined) throw invalid(`the response to a lookup of ${vbid} is not a product (${wrong.reason})`);
   const found = productAt(page.items, 0).vbid;
