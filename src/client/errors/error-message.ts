@@ -79,9 +79,10 @@ export function errorInJson(value: unknown, hide: Hide): ServiceMessage | undefi
   return texts.length === 0 ? undefined : messageOf(texts, hide, `${codeIn(fields) ?? ''}`);
 }
 
-/** What an object says that is known to be an error, or may be one. */
+/** What an object says that is known to be an error, or may be one. The other members of a product are its own. */
 function wordsInJson(value: unknown, hide: Hide): ServiceMessage {
-  const fields = fieldsOf(value);
+  const all = fieldsOf(value);
+  const fields = 'vbid' in all ? { errors: all.errors, error: all.error } : all;
   const errors = errorsIn(fields);
   const words = wordsIn(fields).filter((word) => !errors.includes(word));
   return messageOf([...errors, ...words], hide, `${codeIn(fields) ?? ''}`);
