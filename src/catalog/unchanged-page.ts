@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { CLOSE_BRACKET, COMMA, cutPage, endOfObject, membersParsed, membersWritten, OPEN_BRACE, parsed, skipSpace } from './cut-page.ts';
+import {
+  CLOSE_BRACKET,
+  COMMA,
+  cutPage,
+  endOfObject,
+  membersParsed,
+  membersWritten,
+  OPEN_BRACE,
+  parsed,
+  skipSpace,
+} from './cut-page.ts';
 import { type Fields, isWithdrawn } from './field-values.ts';
 import type { FetchTask, Page, Window } from './page-types.ts';
 import { checkItem, envelopeOf, MAX_DEPTH } from './validate-page.ts';

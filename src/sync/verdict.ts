@@ -1,4 +1,4 @@
-import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
+import { type ListEvidence, PARTIAL, type Proof, type Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Assessment, ReadList } from './evidence.ts';
@@ -40,6 +40,15 @@ function whyFewer({ removals }: Reader, { seams }: ReadList): string | null {
   return `${removals.living(first)?.vbid} ${more} at two distant places: the list has it twice, or has no stable order`;
 }
 
+/** Whether deltas have another form than the list. */
+function whyPartial({ runs }: Reader, lists: readonly ReadList[]): string | null {
+  const told = lists.find(({ pass, rejected }) => pass.from !== null && rejected > 0);
+  const reason = told && runs.rejectedFor(`${PARTIAL}%`, told.pass.runId);
+  return reason == null
+    ? null
+    : `deltas show products without ${reason.slice(PARTIAL.length)}: these stay as the list showed them`;
+}
+
 /** Every reason why a run is open. @param needed as `proofLists` */
 function reasonsOf(
   store: Reader,
@@ -66,6 +75,7 @@ function reasonsOf(
     isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
     // Narrower windows overlap others that are not their neighbours.
     isFewer && unreadable.length === 0 && whyFewer(store, list),
+    whyPartial(store, lists),
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
       'items were rejected, and each may be a product that was not seen',
