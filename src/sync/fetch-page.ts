@@ -10,6 +10,8 @@ import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue-
 
 /** Reads of a page that contradicts its totals, is too old or not UTF-8. The last read is used, with its doubt noted. */
 const DOUBTED_READS = 3;
+/** The same for a page that contradicts its totals: one that is short twice, as where products are hidden, stays so. */
+const SHORT_READS = 2;
 
 /** Whether the source, or what is in front of it, refused a request; but not that the access token is not valid (601). */
 function isRefusal({ code, status = 0, retryable, serviceCode }: CatchwordError): boolean {
@@ -47,7 +49,8 @@ export function createReadWindow(
       throw new CatchwordError('PAGE_BROKEN', 'an item of the page is not JSON', { hint: 'The page is read again.' });
     }
     const doubt = page.doubt ?? doubtAge(response, overlapMs);
-    if (doubt !== null && !isLastRead) {
+    const isLastShort = page.doubt !== null && attempt >= SHORT_READS;
+    if (doubt !== null && !isLastRead && !isLastShort) {
       throw new CatchwordError('PAGE_INVALID', doubt, { hint: 'The page is read again.' });
     }
     return { page: { ...page, doubt }, response };

@@ -1,5 +1,5 @@
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
-import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
+import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -213,8 +213,10 @@ function readListAgain(situation: Situation): NextPass | null {
   const readings = passes.filter(({ kind }) => kind === 'list').length;
   if (list === undefined || conclusion().proof !== 'open' || readings >= maxPasses) return null;
   if (unseen() === 0 && countAgrees(counted(), list, situation)) return null;
-  // What cannot be read now cannot be read a moment later either.
+  // What cannot be read now cannot be read a moment later either, and a list whose pages come short stays so.
   if (list.windows.some(({ doubt }) => isUnreadable(doubt))) return null;
+  const short = list.windows.filter(({ doubt }) => doubt !== null && !doubt.startsWith(FROM_CACHE));
+  if (list.windows.length > 1 && 2 * short.length > list.windows.length) return null;
   return { kind: 'list', from: null, numItems: list.total, reversed: readings % 2 === 1 };
 }
 

@@ -25,7 +25,11 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
   403: ['SERVICE_FORBIDDEN', 'Check {setting}: the key is invalid, or lacks the permission.', API_KEY],
   404: ['NOT_FOUND', 'Check the identifier, and whether this API key may see it.'],
   413: ['SOURCE_REFUSED', 'Send less in one request: the body is larger than the service accepts.'],
-  429: ['SOURCE_RATE_LIMITED', 'Lower {setting}; another program may use the same key.', 'CATCHWORD_RATE_LIMIT'],
+  429: [
+    'SOURCE_RATE_LIMITED',
+    'Lower {setting}, or CATCHWORD_CONCURRENCY if few requests may run at once; another program may use the same key.',
+    'CATCHWORD_RATE_LIMIT',
+  ],
   474: ['SERVICE_UNKNOWN_USER', 'Check the reference, or create the user.'],
   601: [
     'SERVICE_TOKEN',
