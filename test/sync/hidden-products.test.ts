@@ -29,7 +29,7 @@ it('a list whose pages come short because products are hidden is read twice, and
   expect(ended).toMatchObject({ state: 'complete', proof: 'open', removed: 1 });
   expect(ended.reasons.join()).toContain('the source contradicts itself');
   const lists = source.requests.slice(before).filter((asked) => !isDelta(asked) && asked.searchParams.has('page'));
-  // Seven windows, each of them twice.
-  expect(lists).toHaveLength(14);
+  // Seven windows, each of them twice, and the one behind the end.
+  expect(lists).toHaveLength(15);
   expect(catalogOf(db).has(gone)).toBe(false);
 });
