@@ -128,7 +128,7 @@ export function unchangedPage(source: Uint8Array<ArrayBuffer>, window: Window, m
     const fields = parsed(body);
     const checked = checkItem(fields, () => body.toString('utf8'));
     if (typeof checked === 'string' || !isUtf8(body) || cutPage(body, MAX_DEPTH - 2) === null) return null;
-    // `validatePage` writes it anew.
+    // `validatePage` rewrites it.
     if (membersWritten(body) !== membersParsed(fields)) return null;
     if (isWithdrawn(fields as Fields)) withdrawn.push(ids.length);
     return mirror.find(checked.vbid, body);

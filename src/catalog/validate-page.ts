@@ -19,7 +19,7 @@ const ENVELOPE = z.looseObject(
     page: total,
     per_page: total,
     total_pages: total,
-    // Behind the end of a list, some services write null, or nothing, in place of an empty array.
+    // Behind the end of a list, some services write null, or nothing, instead of an empty array.
     items: z.array(z.unknown(), 'must be an array').nullish(),
   },
   'must be an object',
@@ -182,7 +182,7 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
 
 /**
  * The items with each member once: of a member that an object has twice, JavaScript and PostgreSQL read the last one, and
- * SQLite the first. Such items are written anew, all others stay byte by byte.
+ * SQLite the first. Such items are rewritten, all others stay byte by byte.
  */
 function withEachMemberOnce({ bytes, spans, values }: Parsed): Parsed {
   const parts: Uint8Array[] = [];

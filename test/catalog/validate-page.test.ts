@@ -118,7 +118,7 @@ it.each([
   ['no success', { success: false, message: 'no index' }, 'success: false; no index'],
   ['a failure', { status: 'error', detail: 'no index' }, 'status: error; no index'],
   ['a code', { code: 503 }, 'code: 503'],
-])('a page that says that it is wrong is no page: %s', (_name, more, words) => {
+])('a page that says that it is wrong is not a page: %s', (_name, more, words) => {
   const error = { code: 'SOURCE_UNAVAILABLE', retryable: true, message: `the answer says “${words}”` };
   for (const items of [[], [{ vbid: 'A' }]]) {
     expect(() => pageOfText(pageText(items, more), window)).toThrow(expect.objectContaining(error));
@@ -141,7 +141,7 @@ it('a page may have members that say that nothing is wrong', () => {
 it.each([
   ['{"message":"maintenance until 06:00"}', 'maintenance until 06:00'],
   ['{"vbid":"A","errors":["the index is rebuilt"]}', 'the index is rebuilt'],
-])('the response to a lookup that says that it is wrong is no product: %s', (text, words) => {
+])('the response to a lookup that says that it is wrong is not a product: %s', (text, words) => {
   const error = { code: 'SOURCE_UNAVAILABLE', message: `the answer says “${words}”` };
   expect(() => lookupOfText(text, 'A', window)).toThrow(expect.objectContaining(error));
 });

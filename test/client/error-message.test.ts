@@ -76,7 +76,7 @@ it.each([
 
 it.each([
   ['{"message":"edition is too large, title is blank"}', 'edition is too large, title is blank'],
-  ['{"error":"invalid_request","error_description":"from is no time"}', 'invalid_request; from is no time'],
+  ['{"error":"invalid_request","error_description":"from must be a time"}', 'invalid_request; from must be a time'],
   ['{"detail":"Not enough rights."}', 'Not enough rights.'],
   [
     '{"type":"about:blank","title":"Bad Request","status":400,"detail":"edition is too large","instance":"/x"}',

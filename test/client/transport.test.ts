@@ -144,7 +144,7 @@ it.each([
   ['no coding that is called none', { ...JSON_TYPE, 'content-encoding': 'none' }, body],
   ['no coding that is called UTF-8', { ...JSON_TYPE, 'content-encoding': 'UTF-8' }, body],
   ['the charset of a database', { 'content-type': 'application/json; charset=utf8mb4' }, body],
-  ['a charset that is none', { 'content-type': 'application/json; charset=binary' }, body],
+  ['a charset that does not exist', { 'content-type': 'application/json; charset=binary' }, body],
   ['UTF-16', { 'content-type': 'application/json; charset="UTF-16LE"' }, Buffer.from(`\ufeff${body}`, 'utf16le')],
 ])('the body gate accepts %s', async (_name, headers, sent) => {
   const transport = await answering(200, headers, sent);

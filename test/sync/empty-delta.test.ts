@@ -56,7 +56,7 @@ it('an empty delta of few words is believed only after the list, and a second ti
   expect(asked().slice(0, 3)).toEqual(['delta', 'list', 'delta']);
 });
 
-it('a page behind the end of a list may have null in place of its items', async () => {
+it('a page behind the end of a list may have null instead of its items', async () => {
   const items = bodies(Array.from({ length: 20 }, (_, at) => `B${at}`));
   const { source, run } = await rawPlace(items, { CATCHWORD_PER_PAGE: '10', CATCHWORD_SEAM: 'off' });
   source.instead = (one) => {

@@ -17,7 +17,7 @@ async function refusing(
 }
 
 it.each([
-  { status: 400, body: '{"message":"from is no RFC 822 date"}' },
+  { status: 400, body: '{"message":"from must be an RFC 822 date"}' },
   { status: 404 },
   { status: 422, body: '{"errors":["from: unknown parameter"]}' },
   { status: 501 },

@@ -57,7 +57,7 @@ export async function readBytes(
 type Unzip = (bytes: Uint8Array, options: ZlibOptions) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
 const unzip = promisify(gunzip) as unknown as Unzip;
 
-/** Content codings; anything else in their place, such as `UTF-8` or `none`, is no coding. */
+/** Content codings; anything else in their place, such as `UTF-8` or `none`, does not count. */
 const CODINGS = /^(gzip|x-gzip|deflate|br|zstd|compress|x-compress|dcb|dcz)\b/;
 
 async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLimits): Promise<Uint8Array> {

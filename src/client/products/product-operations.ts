@@ -31,7 +31,7 @@ function pageOf({ body, headers, requestedAt, receivedAt }: Answer): PageRespons
 
 /**
  * Whether an answer is a delta without changes, in a form other than a page: it says so, or it is silent and nothing
- * contradicts it. An answer that says anything else is no empty delta.
+ * contradicts it. An answer that says anything else is not an empty delta.
  */
 function emptiness({ status, body, text }: Answer): 'said' | 'silent' | null {
   if (status === 204) return 'said';
