@@ -1,5 +1,6 @@
 import { LONGEST_PAUSE_MS } from './clock.ts';
 import type { CatchwordError } from './errors.ts';
+import { parseHttpDate } from './iso-time.ts';
 
 const BASE_MS = 500;
 const CEILING_MS = 30_000;
@@ -27,12 +28,14 @@ export function retryDelayMs(
 const SHOWN = 53;
 
 /**
- * Parses `Retry-After`: whole seconds, or an HTTP date, which is compared with `nowMs`.
+ * Parses `Retry-After`: seconds, which some services write with a fraction, or a time, which is compared with `nowMs`: an
+ * HTTP date, or seconds or milliseconds since 1970.
  * @returns the pause from now, at most 24 h, and a note if the source asked for more; undefined if it is absent or invalid
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number) {
   const text = value?.trim() ?? '';
-  const askedMs = /^\d+$/.test(text) ? Number(text) * 1_000 : untilDate(text, nowMs);
+  const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
+  const askedMs = number === null ? untilDate(text, nowMs) : (untilTime(number, nowMs) ?? Math.ceil(number * 1_000));
   return askedMs === undefined ? undefined : pauseOf(askedMs, `Retry-After: ${text}`);
 }
 
@@ -50,11 +53,19 @@ function numberIn(headers: Headers, name: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/** Milliseconds until a time in seconds or milliseconds since 1970; undefined for a number that is neither now. */
+function untilTime(time: number, nowMs: number): number | undefined {
+  if (time >= 1e12 && time < 1e13) return Math.max(0, time - nowMs);
+  return time >= 1e9 && time < 1e10 ? Math.max(0, time * 1_000 - nowMs) : undefined;
+}
+
 /** Milliseconds until a time that is given in seconds from now, or in seconds or milliseconds since 1970. */
 function untilReset(reset: number, nowMs: number): number | undefined {
-  if (reset >= 1e12) return Math.max(0, reset - nowMs);
-  if (reset >= 1e9) return Math.max(0, reset * 1_000 - nowMs);
   // Longer than a day is neither.
+  return untilTime(reset, nowMs) ?? untilSeconds(reset);
+}
+
+function untilSeconds(reset: number): number | undefined {
   return reset * 1_000 <= LONGEST_PAUSE_MS ? reset * 1_000 : undefined;
 }
 
@@ -79,8 +90,6 @@ export function askedPause(headers: Headers, status: number, nowMs: number): Ret
 
 function untilDate(text: string, nowMs: number): number | undefined {
   // Every form of an HTTP date starts with its weekday; Date.parse accepts much more.
-  const named = /^[A-Z][a-z]+,? /.test(text);
-  // The oldest form has no time zone and means UTC.
-  const dateMs = named ? Date.parse(/ (GMT|UTC|[+-]\d{4})$/.test(text) ? text : `${text} GMT`) : Number.NaN;
-  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+  const dateMs = /^[A-Z][a-z]+,? /.test(text) ? parseHttpDate(text) : null;
+  return dateMs === null ? undefined : Math.max(0, dateMs - nowMs);
 }

@@ -62,6 +62,7 @@ export const ERROR_CODES = {
   SOURCE_RATE_LIMITED: passing(75, 'The service refused because of too many requests (429).'),
   SOURCE_BODY: passing(1, 'A body cut short, larger than allowed, or encoded wrongly.'),
   PAGE_INVALID: passing(1, 'The envelope of a page does not fit the request.'),
+  PAGE_BROKEN: passing(1, 'A page is not JSON, and its items cannot be told apart.'),
   XML_INVALID: final(1, 'The answer is not well-formed XML, or is too large.'),
   SERVICE_TOKEN: final(2, 'The access token is not valid (601) and could not be renewed.'),
   SERVICE_UNKNOWN_USER: final(1, 'The user does not exist, or was created by another API key (603, 474).'),

@@ -60,6 +60,12 @@ function listen(): void {
   });
 }
 
+/**
+ * How long each address of a host is tried before the next one; milliseconds. Node.js allows 250, so a server on another
+ * continent could never be reached from a network without a route for its other address.
+ */
+const ADDRESS_MS = 3_000;
+
 interface ConnectOptions {
   readonly timeout?: number;
   /** Judges the addresses of the target, also before a proxy connects to it. */
@@ -72,7 +78,9 @@ type Own = (socket: Socket) => void;
 
 function openerOf(options: ConnectOptions, own: Own): buildConnector.connector {
   // The connector returns the socket; its type leaves that out.
-  const open = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Socket;
+  const open = buildConnector({ ...options, autoSelectFamilyAttemptTimeout: ADDRESS_MS }) as (
+    ...args: Parameters<buildConnector.connector>
+  ) => Socket;
   return ({ hostname, ...target }, callback) => own(open({ ...target, hostname: unbracketed(hostname) }, callback));
 }
 

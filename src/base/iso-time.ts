@@ -18,6 +18,14 @@ export function parseIsoTime(text: string): number | null {
   return Date.parse(isLocal ? `${time}Z` : time);
 }
 
+/** Parses the date of a header, milliseconds since 1970; null if it is not valid. Without a zone, as in its oldest form, it is UTC. */
+export function parseHttpDate(text: string): number | null {
+  const date = text.trim();
+  const hasZone = /([A-Z]{1,4}|[+-]\d\d:?\d\d)$/i.test(date);
+  const time = parseIsoTime(date) ?? Date.parse(hasZone ? date : `${date} GMT`);
+  return Number.isNaN(time) ? null : time;
+}
+
 /** Formats a time as ISO 8601, UTC, with milliseconds. */
 export function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();

@@ -5,6 +5,7 @@
  */
 
 export const QUOTE = 34;
+const COLON = 58;
 export const COMMA = 44;
 export const BACKSLASH = 92;
 export const OPEN_BRACKET = 91;
@@ -69,12 +70,38 @@ function add(spans: number[], bytes: Uint8Array, from: number, to: number): void
   spans.push(start, end - start);
 }
 
+/** The number of members in all objects of a JSON text, as they are written. */
+export function membersWritten(bytes: Uint8Array): number {
+  let members = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] === QUOTE) at = endOfString(bytes, at);
+    else if (bytes[at] === COLON) members++;
+  }
+  return members;
+}
+
+/** The number of members in all objects of a parsed value: fewer than are written if an object has a member twice. */
+export function membersParsed(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let members = 0;
+  if (Array.isArray(value)) for (const one of value) members += membersParsed(one);
+  else for (const name in value) members += 1 + membersParsed((value as Record<string, unknown>)[name]);
+  return members;
+}
+
+/** As `scanPage`, without the members. */
+export function cutPage(bytes: Uint8Array, maxDepth: number): Uint32Array | null {
+  return scanPage(bytes, maxDepth)?.spans ?? null;
+}
+
 /**
  * Scans a page once, before it is parsed: checks the nesting depth and finds the elements of the top-level array `items`.
  * Never throws; for anything but JSON the spans are undefined.
- * @returns start and length of each item, in bytes; null if the page is nested deeper than `maxDepth`
+ * @returns start and length of each item, in bytes, and how many members the items have as they are written; null if the
+ *   page is nested deeper than `maxDepth`
  */
-export function cutPage(bytes: Uint8Array, maxDepth: number): Uint32Array | null {
+export function scanPage(bytes: Uint8Array, maxDepth: number) {
+  let members = 0;
   let spans: number[] = [];
   let depth = 0;
   let isKeyItems = false;
@@ -90,6 +117,7 @@ export function cutPage(bytes: Uint8Array, maxDepth: number): Uint32Array | null
       if (depth === 2 && byte === OPEN_BRACKET && isKeyItems) {
         // If the member repeats, the last one counts, as in JSON.parse.
         spans = [];
+        members = 0;
         from = at + 1;
       }
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
@@ -102,7 +130,7 @@ export function cutPage(bytes: Uint8Array, maxDepth: number): Uint32Array | null
     } else if (byte === COMMA && depth === 2 && from !== -1) {
       add(spans, bytes, from, at);
       from = at + 1;
-    }
+    } else if (byte === COLON && from !== -1) members++;
   }
-  return Uint32Array.from(spans);
+  return { spans: Uint32Array.from(spans), members };
 }

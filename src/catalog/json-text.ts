@@ -52,6 +52,14 @@ export function objectText(members: ReadonlyMap<string, string>): string {
 /** A string, an empty array or object, a bracket, a comma, a colon, or white space. */
 const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[[{]\s*[\]}]|[[{\]},:]|\s+/g;
 
+/** The same JSON with each member once: the last one, as `JSON.parse` reads it. Numbers and strings stay as they are written. */
+export function withoutRepeats(text: string): string {
+  const value = text.trim();
+  if (value.startsWith('[')) return `[${elementsOf(value).map(withoutRepeats).join(',')}]`;
+  if (!value.startsWith('{')) return value;
+  return objectText(new Map([...objectMembers(value)].map(([key, member]) => [key, withoutRepeats(member)])));
+}
+
 /** Indents JSON, one member or element a line, without changing how numbers and strings are written. */
 export function indentedJson(text: string): string {
   let depth = 0;

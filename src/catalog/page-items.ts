@@ -10,7 +10,7 @@ import { type Product, productOf } from './product.ts';
  */
 export interface PageItems {
   readonly count: number;
-  /** The page as the source sent it, after content decoding. */
+  /** The page as the source sent it, after content decoding; but each member of an item once. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Start and length in `bytes` of each item. */
   readonly spans: Uint32Array<ArrayBuffer>;

@@ -75,6 +75,8 @@ export interface Page {
   readonly rejected: readonly RejectedItem[];
   /** Why the totals contradict the items; null if they agree. */
   readonly doubt: string | null;
+  /** Whether some rejected item is not JSON, perhaps because it was damaged on the way; absent: none. */
+  readonly isDamaged?: boolean;
 }
 
 /** A fetched page, sent from a fetcher to the keeper. */

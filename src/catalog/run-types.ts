@@ -97,6 +97,9 @@ export function whyNoRun(id: number, lastId: number): string {
 /** First words of the reason of an open full run whose list shows changes that no delta told. */
 export const UNTOLD = 'deltas did not tell';
 
+/** First words of the reason for which a product of a delta was not taken: the list shows it with more members. */
+export const PARTIAL = 'deltas show it without ';
+
 export function isUntold(reason: string): boolean {
   return reason.startsWith(UNTOLD);
 }

@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { CLOSE_BRACKET, COMMA, cutPage, endOfObject, OPEN_BRACE, parsed, skipSpace } from './cut-page.ts';
+import {
+  CLOSE_BRACKET,
+  COMMA,
+  cutPage,
+  endOfObject,
+  membersParsed,
+  membersWritten,
+  OPEN_BRACE,
+  parsed,
+  skipSpace,
+} from './cut-page.ts';
 import { type Fields, isWithdrawn } from './field-values.ts';
 import type { FetchTask, Page, Window } from './page-types.ts';
 import { checkItem, envelopeOf, MAX_DEPTH } from './validate-page.ts';
@@ -118,6 +128,8 @@ export function unchangedPage(source: Uint8Array<ArrayBuffer>, window: Window, m
     const fields = parsed(body);
     const checked = checkItem(fields, () => body.toString('utf8'));
     if (typeof checked === 'string' || !isUtf8(body) || cutPage(body, MAX_DEPTH - 2) === null) return null;
+    // `validatePage` rewrites it.
+    if (membersWritten(body) !== membersParsed(fields)) return null;
     if (isWithdrawn(fields as Fields)) withdrawn.push(ids.length);
     return mirror.find(checked.vbid, body);
   }

@@ -1,11 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
-import { CatchwordError, messageOf } from '../base/errors.ts';
-import { cutPage } from './cut-page.ts';
-import { type Fields, isWithdrawn, storedOf } from './field-values.ts';
+import { CatchwordError, hasCode, messageOf } from '../base/errors.ts';
+import { cutPage, membersParsed, membersWritten, scanPage } from './cut-page.ts';
+import { type Fields, fieldsOf, isWithdrawn, storedOf } from './field-values.ts';
+import { withoutRepeats } from './json-text.ts';
 import { bodyAt, keyOf, type PageItems, productAt, ROW } from './page-items.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page-types.ts';
 import { searchText } from './product.ts';
+import { doubtsIn } from './said-error.ts';
 
 /** Some services send these numbers as text. */
 const totalText = z.string().regex(/^\d{1,15}$/);
@@ -17,7 +19,8 @@ const ENVELOPE = z.looseObject(
     page: total,
     per_page: total,
     total_pages: total,
-    items: z.array(z.unknown(), 'must be an array'),
+    // Behind the end of a list, some services write null, or nothing, instead of an empty array.
+    items: z.array(z.unknown(), 'must be an array').nullish(),
   },
   'must be an object',
 );
@@ -48,13 +51,53 @@ function invalid(message: string): CatchwordError {
   });
 }
 
-/** Bytes that are not UTF-8 are replaced: the items that they are in are rejected. */
-function parseJson({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): unknown {
+function textOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): string {
+  return Buffer.from(buffer, byteOffset, length).toString('utf8');
+}
+
+/** Why a text is not JSON; null if it is. Node.js quotes a part of it, which may repeat a secret. */
+function whyNotJson(text: string): { readonly reason: string; readonly isCut: boolean } | null {
   try {
-    return JSON.parse(Buffer.from(buffer, byteOffset, length).toString('utf8'));
+    JSON.parse(text);
+    return null;
   } catch (error) {
-    // Node.js quotes a part of the page, which may repeat a secret.
-    throw invalid(`the page is not JSON (${messageOf(error).replace(/, (\.\.\.)?".*/s, '')})`);
+    const message = messageOf(error);
+    const at = / at position (\d+)/.exec(message);
+    const isCut = /end of JSON|Unterminated string/.test(message) || Number(at?.[1]) >= text.length;
+    return { reason: message.replace(/, (\.\.\.)?".*| (in JSON )?at position.*/s, ''), isCut };
+  }
+}
+
+/** Why a text is not JSON, and after how many bytes: the longest beginning that could still become JSON ends there. */
+function brokenPlace(text: string): { readonly reason: string; readonly byte: number } {
+  const { reason = '', isCut = true } = whyNotJson(text) ?? {};
+  let [good, bad] = [isCut ? text.length : 0, text.length];
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1;
+    if (whyNotJson(text.slice(0, middle))?.isCut === false) bad = middle;
+    else good = middle;
+  }
+  return { reason, byte: Buffer.byteLength(text.slice(0, good)) };
+}
+
+/** The key of a product whose item is not JSON, if it can be seen. */
+function keyInBroken(text: string): string {
+  const [, key] = /"vbid"\s*:\s*("[^"\\]{1,255}"|\d+)/.exec(text) ?? [];
+  return key === undefined ? '' : `, of the product ${key.replaceAll('"', '')}`;
+}
+
+/** Bytes that are not UTF-8 are replaced: the items that they are in are rejected. @throws CatchwordError PAGE_BROKEN, PAGE_INVALID */
+function parseJson(bytes: Uint8Array<ArrayBuffer>, { perPage }: Pick<Window, 'perPage'>): unknown {
+  const text = textOf(bytes);
+  try {
+    return JSON.parse(text);
+  } catch {
+    const { reason, byte } = brokenPlace(text);
+    // Not even the beginning of a page: no part of the list could be read.
+    if (!/^\s*\{/.test(text)) throw invalid(`the page is not JSON (${reason})`);
+    const of = perPage === 1 ? keyInBroken(text) : '';
+    const hint = 'Tell the service where its answer is wrong: after so many bytes.';
+    throw new CatchwordError('PAGE_BROKEN', `the page is not JSON (${reason}) after ${byte} bytes${of}`, { hint });
   }
 }
 
@@ -75,8 +118,15 @@ function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items:
   return null;
 }
 
-/** The key of an item, or the reason why the item is not valid. */
+/** Why an item is not JSON. */
+function whyBroken(text: string): string {
+  const { reason, byte } = brokenPlace(text);
+  return `not JSON (${reason}) after ${byte} bytes of the item${keyInBroken(text)}`;
+}
+
+/** The key of an item, or the reason why the item is not valid. @param item undefined if it is not JSON */
 export function checkItem(item: unknown, text: () => string): { readonly vbid: string } | string {
+  if (item === undefined) return whyBroken(text());
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'item is not an object';
   const fields = item as Fields;
   const key = typeof fields.vbid === 'number' ? keyOf(fields, text()) : fields.vbid;
@@ -130,6 +180,29 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
   return { items: { count: values.length, bytes, spans, rows: text, ...about }, rejected };
 }
 
+/**
+ * The items with each member once: of a member that an object has twice, JavaScript and PostgreSQL read the last one, and
+ * SQLite the first. Such items are rewritten, all others stay byte by byte.
+ */
+function withEachMemberOnce({ bytes, spans, values }: Parsed): Parsed {
+  const parts: Uint8Array[] = [];
+  const own = new Uint32Array(spans.length);
+  /** By how much items have moved, in bytes, and how far `bytes` are taken over. */
+  let [shift, taken] = [0, 0];
+  values.forEach((value, at) => {
+    const [start = 0, length = 0] = spans.subarray(2 * at, 2 * at + 2);
+    const item = bytes.subarray(start, start + length);
+    const isTwice = value !== undefined && membersWritten(item) !== membersParsed(value);
+    const text = isTwice ? Buffer.from(withoutRepeats(textOf(item))) : item;
+    own.set([start + shift, text.length], 2 * at);
+    parts.push(bytes.subarray(taken, start), text);
+    shift += text.length - length;
+    taken = start + length;
+  });
+  parts.push(bytes.subarray(taken));
+  return { bytes: Uint8Array.from(Buffer.concat(parts)), spans: own, values };
+}
+
 /** Why an item is not UTF-8; null if it is. */
 function notUtf8(bytes: Uint8Array<ArrayBuffer>): string | null {
   if (isUtf8(bytes)) return null;
@@ -148,14 +221,54 @@ function notUtf8(bytes: Uint8Array<ArrayBuffer>): string | null {
  * @throws CatchwordError PAGE_INVALID
  */
 export function envelopeOf(bytes: Uint8Array<ArrayBuffer>, window: Window, count?: number) {
-  const parsed = ENVELOPE.safeParse(parseJson(bytes));
+  const value = parseJson(bytes, window);
+  requireSilence(value);
+  const parsed = ENVELOPE.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw invalid(`the page has no catalog envelope: ${issue?.path.join('.') || 'body'}: ${issue?.message}`);
   }
-  const { items: values, num_items, page, per_page, total_pages } = parsed.data;
+  const { items, num_items, page, per_page, total_pages } = parsed.data;
+  if (items == null && (page === 1 || num_items > (page - 1) * per_page)) {
+    throw invalid('the page has no catalog envelope: items: must be an array');
+  }
+  const values: readonly unknown[] = items ?? [];
   const envelope = { numItems: num_items, page, perPage: per_page, totalPages: total_pages };
   return { envelope, doubt: checkEnvelope(envelope, count ?? values.length, window), values };
+}
+
+/** Characters of an answer's own words. They are masked and cut where they are shown. */
+const MAX_WORDS = 4_000;
+
+/** @throws CatchwordError SOURCE_UNAVAILABLE with the service's own words if an answer says that it is an error, or not whole */
+function requireSilence(value: unknown): void {
+  const doubts = doubtsIn(fieldsOf(value));
+  if (doubts.length === 0) return;
+  throw new CatchwordError('SOURCE_UNAVAILABLE', `the answer says “${doubts.join('; ').slice(0, MAX_WORDS)}”`, {
+    hint: 'Retry later: the service answers with a good status, and says that it is in trouble.',
+  });
+}
+
+/** As `envelopeOf`, for a page of which only items are not JSON: their values are undefined. Null if more is broken. */
+function envelopeApart(bytes: Uint8Array<ArrayBuffer>, spans: Uint32Array<ArrayBuffer>, window: Window) {
+  const texts = Array.from({ length: spans.length / 2 }, (_, at) => bodyAt({ bytes, spans }, at));
+  const values = texts.map((text) => (whyNotJson(text) === null ? (JSON.parse(text) as unknown) : undefined));
+  if (!values.includes(undefined)) return null;
+  const end = (spans.at(-2) ?? 0) + (spans.at(-1) ?? 0);
+  const rest = Buffer.concat([bytes.subarray(0, spans[0]), Buffer.from('0'), bytes.subarray(end)]);
+  if (whyNotJson(rest.toString('utf8')) !== null) return null;
+  return { ...envelopeOf(Uint8Array.from(rest), window, values.length), values };
+}
+
+/** As `envelopeOf`, for a page with items, some of which may not be JSON. */
+function readPage(bytes: Uint8Array<ArrayBuffer>, spans: Uint32Array<ArrayBuffer>, window: Window) {
+  try {
+    return envelopeOf(bytes, window);
+  } catch (error) {
+    const apart = hasCode(error, 'PAGE_BROKEN') ? envelopeApart(bytes, spans, window) : null;
+    if (apart === null) throw error;
+    return apart;
+  }
 }
 
 /**
@@ -165,13 +278,17 @@ export function envelopeOf(bytes: Uint8Array<ArrayBuffer>, window: Window, count
  * @rule 2.5-1..2, 4.4-11
  */
 export function validatePage(bytes: Uint8Array<ArrayBuffer>, window: Window, filling = false): Page {
-  const spans = cutPage(bytes, MAX_DEPTH);
-  if (spans === null) throw invalid(`the page is nested deeper than ${MAX_DEPTH}`);
-  const { envelope, doubt, values } = envelopeOf(bytes, window);
+  const cut = scanPage(bytes, MAX_DEPTH);
+  if (cut === null) throw invalid(`the page is nested deeper than ${MAX_DEPTH}`);
+  const { spans, members } = cut;
+  const { envelope, doubt, values } = readPage(bytes, spans, window);
   if (spans.length !== 2 * values.length) {
     throw invalid(`page ${envelope.page} has "items" in a form that cannot be read`);
   }
-  return { envelope, ...packItems({ bytes, spans: new Uint32Array(spans), values }, filling), doubt };
+  const isDamaged = values.includes(undefined);
+  const sent = { bytes, spans, values };
+  const items = membersParsed(values) === members ? sent : withEachMemberOnce(sent);
+  return { envelope, ...packItems(items, filling), doubt, ...(isDamaged && { isDamaged }) };
 }
 
 /**
@@ -186,10 +303,11 @@ export function validateLookup(bytes: Uint8Array<ArrayBuffer>, vbid: string, win
   // As on a page, where it is two deep.
   const deepest = MAX_DEPTH - 2;
   if (cutPage(bytes, deepest) === null) throw invalid(`the product is nested deeper than ${deepest}`);
-  const value = parseJson(bytes);
+  const value = parseJson(bytes, window);
+  requireSilence(value);
   const start = bytes.findIndex((byte) => byte > SPACE);
   const length = bytes.findLastIndex((byte) => byte > SPACE) + 1 - start;
-  const page = packItems({ bytes, spans: Uint32Array.of(start, length), values: [value] }, false);
+  const page = packItems(withEachMemberOnce({ bytes, spans: Uint32Array.of(start, length), values: [value] }), false);
   const [wrong] = page.rejected;
   if (wrong !== undefined) throw invalid(`the response to a lookup of ${vbid} is not a product (${wrong.reason})`);
   const found = productAt(page.items, 0).vbid;

@@ -15,7 +15,9 @@ export function canLookUp(vbid: string): boolean {
   return vbid !== '.' && vbid !== '..';
 }
 
-export type CatalogClient = ReturnType<typeof createCatalogClient>;
+/** `hide` masks what the service says in a page; without it, nothing is masked. */
+export type CatalogClient = Pick<Made, 'read' | 'close'> & Partial<Pick<Made, 'hide'>>;
+type Made = ReturnType<typeof createCatalogClient>;
 
 /**
  * Reads the catalog for the mirror: one request for each call, and further ones to renew the access token or to check a 404.
@@ -64,6 +66,7 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
       }
       return await ask(readProduct(config.lookupPath ?? '', vbid, config), signal);
     },
+    hide: transport.hide,
     close: connection.close,
   };
 }

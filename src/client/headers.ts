@@ -1,3 +1,5 @@
+import { parseHttpDate } from '../base/iso-time.ts';
+
 /** As undici returns them: one value, or several of the same name. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -8,6 +10,5 @@ export function header(headers: Headers, name: string): string | undefined {
 
 /** The answer's `Date` in milliseconds since 1970; null if it is absent or invalid. */
 export function dateOf(headers: Headers): number | null {
-  const date = Date.parse(header(headers, 'date') ?? '');
-  return Number.isNaN(date) ? null : date;
+  return parseHttpDate([headers.date].flat()[0] ?? '');
 }

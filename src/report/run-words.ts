@@ -70,7 +70,11 @@ const REASONS: Readonly<Record<string, readonly [form: RegExp, advice: string]>>
   ],
   totals: [
     /^the source (contradicts itself|says that it has)/,
-    'The source may be at fault: run npx catchword doctor.',
+    'The source may be at fault: run npx catchword doctor. With CATCHWORD_LOOKUP_PATH, products that are gone are removed nevertheless.',
+  ],
+  partial: [
+    /^deltas show products without/,
+    'Ask the operator of the source for whole products in deltas. Until then, such changes arrive with the next full load.',
   ],
   rejected: [/^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],
   late: [/^its deltas could not be read late enough/, 'Start another full load when the source is less busy.'],

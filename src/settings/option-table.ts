@@ -85,6 +85,9 @@ export const OPTION_GROUPS = {
     withdrawnAs: option('CATCHWORD_WITHDRAWN_AS', 'updated', form.oneOf('updated', 'removed')).means(
       'how a change to `distributable: false` is recorded',
     ),
+    deletedField: option('CATCHWORD_DELETED_FIELD', undefined, form.text).means(
+      'member of an item by which the service says that the product does not exist any more, such as deleted, or status=deleted',
+    ),
   },
   Runs: {
     fullCron: option('CATCHWORD_FULL_CRON', '0 2 * * *', form.text).means(

@@ -3,6 +3,7 @@ import { CatchwordError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { publish } from '../base/telemetry.ts';
 import type { CapturedPage } from '../catalog/page-types.ts';
+import { PARTIAL } from '../catalog/run-types.ts';
 import { type Clocks, momentOf, sourceTimeOf } from '../proof/watermark.ts';
 import type { NewChange } from '../store/rows/changes.ts';
 import type { Checkpoint } from '../store/rows/runs.ts';
@@ -112,7 +113,9 @@ function writeUnreadable(
 export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, log, runId } = options;
   const reads = createAppliedReads(store, runId);
-  const context: DraftContext = { ...options, reads };
+  const learned = store.runs.rejectedFor(`${PARTIAL}%`, 0)?.slice(PARTIAL.length).split(', ');
+  const hasList = store.runs.get(runId)?.kind === 'full';
+  const context: DraftContext = { ...options, reads, hasList, notInDeltas: new Set(learned) };
   const writePage = createPageWriter(context);
   const countLosses = createLossCounter(options);
   const unchanged = createUnchangedItems(store, options);
@@ -152,7 +155,8 @@ export function createApplier(options: ApplierOptions) {
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = writePage(writer, captured, clock.now());
     countLosses(lost, draft);
-    if (rejected.length > 0) keepRejected(writer, runId, captured);
+    const unused = [...rejected, ...draft.partial];
+    if (unused.length > 0) keepRejected(writer, runId, { ...captured, rejected: unused });
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);
     reads.add(task.pass, task.window, checkpoint.requestedAt);

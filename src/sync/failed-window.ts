@@ -23,26 +23,33 @@ export function endsReading(doubt: string | null): boolean {
   return doubt?.includes(AND_ALL_AFTER + CANNOT) === true;
 }
 
+/** Whether a source that answers lists refused a delta from its first page on. */
+export function refusesDelta({ page, doubt }: Pick<Window, 'page'> & { readonly doubt: string | null }): boolean {
+  return page === 1 && endsReading(doubt);
+}
+
 export function doubtOf(window: Window, { message }: CatchwordError, more = ''): string {
   const start = startOf(window);
   const offsets = window.perPage === 1 || more !== '' ? `offset ${start}` : `offsets ${start} to ${endOf(window) - 1}`;
   return `${offsets} ${more}${CANNOT}${message}`;
 }
 
-const CODES = new Set<ErrorCode>(['SOURCE_UNAVAILABLE', 'SOURCE_TIMEOUT', 'SOURCE_BODY', 'PAGE_INVALID']);
+/** Errors of a window that another window of the same pass may not have, even if nothing was answered before. */
+const OF_WINDOW = new Set<ErrorCode>(['SOURCE_TIMEOUT', 'SOURCE_BODY', 'PAGE_BROKEN']);
+const CODES = new Set<ErrorCode>([...OF_WINDOW, 'SOURCE_UNAVAILABLE', 'PAGE_INVALID']);
 
 /** Whether other windows may be readable. @param isAnswered whether the source has answered another request of the run */
 export function mayPass({ code, status = 0 }: CatchwordError, isAnswered: boolean): boolean {
   if (!CODES.has(code) || status === 401 || status === 403) return false;
-  return isAnswered || status >= 500 || code === 'SOURCE_BODY' || code === 'SOURCE_TIMEOUT';
+  return isAnswered || status >= 500 || OF_WINDOW.has(code);
 }
 
 /** Not for the key, nor because of too many requests: these do not depend on the window. */
 const OF_ALL = [401, 403, 429];
 
-/** A page after the end of the list is refused by some sources; others answer it empty. */
-export function isRefused({ status = 0 }: CatchwordError): boolean {
-  return status >= 400 && status < 500 && !OF_ALL.includes(status);
+/** A page after the end of the list is refused by some sources, and so is every delta; others answer it empty. */
+export function isRefused({ status = 0 }: Pick<CatchwordError, 'status'>): boolean {
+  return (status >= 400 && status < 500 && !OF_ALL.includes(status)) || status === 501;
 }
 
 /** Windows of half the size over a window that failed. */

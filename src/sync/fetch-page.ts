@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { CatchwordError } from '../base/errors.ts';
+import type { Hide } from '../base/redact.ts';
 import { type FetchTask, requestOf } from '../catalog/page-types.ts';
 import { pageOf } from '../catalog/validate-page.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
@@ -9,18 +10,20 @@ import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue-
 
 /** Reads of a page that contradicts its totals, is too old or not UTF-8. The last read is used, with its doubt noted. */
 const DOUBTED_READS = 3;
+/** The same for a page that contradicts its totals: one that is short twice, as where products are hidden, stays so. */
+const SHORT_READS = 2;
 
 /** Whether the source, or what is in front of it, refused a request; but not that the access token is not valid (601). */
 function isRefusal({ code, status = 0, retryable, serviceCode }: CatchwordError): boolean {
-  return serviceCode !== 601 && (code === 'SOURCE_NOT_SERVICE' || (!retryable && status >= 400 && status < 500));
+  return serviceCode !== 601 && (code === 'SOURCE_NOT_SERVICE' || (!retryable && status >= 400));
 }
 
 /**
  * The error of one request. A run whose other requests were answered has the right address and key, so a refusal is more
  * likely one of a balancer or a firewall: it is retried.
  */
-function errorOf(error: CatchwordError, task: FetchTask, attempt: number): CatchwordError {
-  const message = `${error.message} (${requestOf(task)}, attempt ${attempt} of ${task.maxAttempts})`;
+function errorOf(error: CatchwordError, task: FetchTask, attempt: number, hide: Hide): CatchwordError {
+  const message = `${hide(error.message)} (${requestOf(task)}, attempt ${attempt} of ${task.maxAttempts})`;
   if (task.answered !== true || task.vbid !== undefined || !isRefusal(error)) return error.with({ message });
   return error.with({
     code: 'SOURCE_UNAVAILABLE',
@@ -42,14 +45,18 @@ export function createReadWindow(
     const isLastRead = attempt >= Math.min(DOUBTED_READS, task.maxAttempts);
     if (!isLastRead && !isUtf8(body)) throw notUtf8();
     const page = await validate(body, task);
+    if (!isLastRead && page.isDamaged === true) {
+      throw new CatchwordError('PAGE_BROKEN', 'an item of the page is not JSON', { hint: 'The page is read again.' });
+    }
     const doubt = page.doubt ?? doubtAge(response, overlapMs);
-    if (doubt !== null && !isLastRead) {
+    const isLastShort = page.doubt !== null && attempt >= SHORT_READS;
+    if (doubt !== null && !isLastRead && !isLastShort) {
       throw new CatchwordError('PAGE_INVALID', doubt, { hint: 'The page is read again.' });
     }
     return { page: { ...page, doubt }, response };
   };
   return (task, signal, attempt, arrived) =>
     readOnce(task, signal, attempt, arrived).catch((error: unknown) => {
-      throw signal.aborted ? error : errorOf(toReadError(error), task, attempt);
+      throw signal.aborted ? error : errorOf(toReadError(error), task, attempt, client.hide ?? String);
     });
 }

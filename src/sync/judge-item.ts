@@ -1,5 +1,8 @@
 import { type Difference, difference, isEmpty, sameContent } from '../catalog/content.ts';
+import type { Fields } from '../catalog/field-values.ts';
+import { objectMembers } from '../catalog/json-text.ts';
 import type { Product } from '../catalog/product.ts';
+import { isFilled } from '../catalog/said-error.ts';
 import type { KnownProduct } from '../store/rows/product-rows.ts';
 import type { RunSettings } from './run-settings.ts';
 
@@ -16,13 +19,19 @@ import type { RunSettings } from './run-settings.ts';
  * - `changed`: it has another content, or is a tombstone that is restored
  * - `withdrawn`: it is to be removed, because the source has withdrawn it
  * - `outdated`: another window has shown the product later, and otherwise
+ * - `partial`: a delta shows it without some members that it has: nothing is written, and the run says so
  */
 export type Judgement =
+  | { readonly kind: 'partial'; readonly missing: readonly string[]; readonly isStub: boolean }
   | { readonly kind: 'new' | 'absent' | 'same' | 'withdrawn' | 'outdated' }
   | { readonly kind: 'changed'; readonly change: Difference };
 
-export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> & {
+export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'deletedField'> & {
   readonly isDelta: boolean;
+  /** Whether the run has read the list, too; default: no. */
+  readonly hasList?: boolean;
+  /** Members that deltas of this source have been seen to leave out; default: none. */
+  readonly notInDeltas?: ReadonlySet<string>;
   /** Whether another window of this pass has shown the product as of a later moment. */
   readonly isOutdated: (known: KnownProduct) => boolean;
 };
@@ -35,10 +44,41 @@ export function isGone(
   return product.withdrawn && withdrawnAs === 'removed';
 }
 
+/** Whether the item says, as CATCHWORD_DELETED_FIELD describes, that the product does not exist any more. */
+function isDeleted({ body }: Pick<Product, 'body'>, { deletedField }: Pick<RunSettings, 'deletedField'>): boolean {
+  if (deletedField === undefined) return false;
+  const [name = '', wanted] = deletedField.split('=', 2);
+  const value = (JSON.parse(body) as Fields)[name];
+  return wanted === undefined ? isFilled(value) : String(value) === wanted;
+}
+
+/** Members besides its key that a product has at least, before one of which a delta shows nothing is taken for a stub. */
+const STUB_LEAST = 3;
+
+/**
+ * The members that a delta leaves out, if it has another form than the list; otherwise null. What shows that: the list of
+ * this run has the product with these members and the same others; or an earlier run has shown it; or nothing but the key
+ * is left.
+ */
+function partOf(
+  { before, added }: Difference,
+  body: string,
+  { isDelta, hasList = false, notInDeltas }: JudgeRules,
+): (Judgement & { readonly kind: 'partial' }) | null {
+  if (!isDelta || before === '{}') return null;
+  const now = objectMembers(body);
+  const was = [...objectMembers(before).keys()];
+  const missing = was.filter((name) => !now.has(name));
+  const isSubset = hasList && added.length === 0 && missing.length === was.length;
+  const isStub = now.size - added.length <= 1 && missing.length >= STUB_LEAST;
+  const isKnown = missing.some((name) => notInDeltas?.has(name));
+  return isSubset || isStub || isKnown ? { kind: 'partial', missing, isStub: isStub && !isSubset } : null;
+}
+
 /** @param known what the mirror has of the product, a tombstone included; undefined if it does not have it */
 export function judgeItem(product: Product, known: KnownProduct | undefined, rules: JudgeRules): Judgement {
   const { ignoreFields, isDelta, isOutdated } = rules;
-  const gone = isGone(product, rules);
+  const gone = isGone(product, rules) || isDeleted(product, rules);
   if (known === undefined) return { kind: gone ? 'absent' : 'new' };
   if (gone) return { kind: known.removed || isOutdated(known) ? 'same' : 'withdrawn' };
   // Deltas go on to tell of products that a run has removed since they were withdrawn.
@@ -46,5 +86,7 @@ export function judgeItem(product: Product, known: KnownProduct | undefined, rul
   const change = difference(known.body, product.body);
   const isSame = isEmpty(change) || (ignoreFields.length > 0 && sameContent(known.body, product.body, ignoreFields));
   if (isSame && !known.removed) return { kind: 'same' };
+  const part = partOf(change, product.body, rules);
+  if (part !== null) return part;
   return isOutdated(known) ? { kind: 'outdated' } : { kind: 'changed', change };
 }

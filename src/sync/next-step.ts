@@ -1,5 +1,5 @@
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
-import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
+import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -130,10 +130,12 @@ function settlePass({ store, run, passes, overlapMs }: Situation): NextPass {
   return { kind: 'settle', from: settlesFrom(store, run, passes, overlapMs) };
 }
 
-/** A delta that cannot be read whole proves nothing, and further ones hold the same product. */
-function stopAtUnreadable({ store, passes }: Situation): 'finish' | null {
+/** A delta that cannot be read whole proves nothing, and further ones hold the same product. Lookups may, without deltas. */
+function stopAtUnreadable(situation: Situation): NextPass | 'finish' | null {
+  const { store, passes, conclusion } = situation;
   const windows = passes.filter(isDelta).flatMap(({ runId, pass }) => store.runs.checkpoints(runId, pass));
-  return windows.some(({ doubt }) => isUnreadable(doubt)) ? 'finish' : null;
+  if (!windows.some(({ doubt }) => isUnreadable(doubt))) return null;
+  return conclusion().mustSettle ? 'finish' : (lookUpUnseen(situation) ?? 'finish');
 }
 
 /** A settling delta that was read too early, or that moved while it was read, is read again. */
@@ -211,8 +213,10 @@ function readListAgain(situation: Situation): NextPass | null {
   const readings = passes.filter(({ kind }) => kind === 'list').length;
   if (list === undefined || conclusion().proof !== 'open' || readings >= maxPasses) return null;
   if (unseen() === 0 && countAgrees(counted(), list, situation)) return null;
-  // What cannot be read now cannot be read a moment later either.
+  // What cannot be read now cannot be read a moment later either, and a list whose pages come short stays so.
   if (list.windows.some(({ doubt }) => isUnreadable(doubt))) return null;
+  const short = list.windows.filter(({ doubt }) => doubt !== null && !doubt.startsWith(FROM_CACHE));
+  if (list.windows.length > 1 && 2 * short.length > list.windows.length) return null;
   return { kind: 'list', from: null, numItems: list.total, reversed: readings % 2 === 1 };
 }
 

@@ -1,15 +1,16 @@
 import { contentDigest, type Difference, sameContent } from '../catalog/content.ts';
 import type { IdSet } from '../catalog/id-set.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
-import type { CapturedPage, Page } from '../catalog/page-types.ts';
+import type { CapturedPage, Page, RejectedItem } from '../catalog/page-types.ts';
 import type { Product } from '../catalog/product.ts';
+import { PARTIAL } from '../catalog/run-types.ts';
 import { momentOf } from '../proof/watermark.ts';
 import type { KnownProduct, NewRows } from '../store/rows/product-rows.ts';
 import type { Checkpoint } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { AppliedReads } from './applied-reads.ts';
 import { newRows } from './fast/new-rows.ts';
-import { type JudgeRules, judgeItem } from './judge-item.ts';
+import { type Judgement, type JudgeRules, judgeItem } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** A page in the batch. */
@@ -20,7 +21,9 @@ export interface WaitingPage extends Omit<CapturedPage, 'page'>, Omit<Page, 'ite
   readonly ids: readonly (number | null)[];
 }
 
-export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> {
+export interface DraftContext
+  extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'deletedField'>,
+    Pick<JudgeRules, 'hasList' | 'notInDeltas'> {
   readonly store: Reader;
   readonly runId: number;
   readonly reads: Pick<AppliedReads, 'productsAfter'>;
@@ -33,11 +36,25 @@ function open(ids: readonly (number | null)[]): number[] {
   return positions;
 }
 
+/** What to say of an item that is in another form than the list. */
+function whyPartial({ missing, isStub }: Judgement & { readonly kind: 'partial' }): string {
+  if (!isStub) return `${PARTIAL}${missing.join(', ')}`;
+  return 'the delta shows nothing of the product but its key: if this says that it is gone, set CATCHWORD_DELETED_FIELD';
+}
+
+/** Whether an item of the page may say that its product does not exist any more. */
+function mayBeDeleted({ bytes }: PageItems, { deletedField }: Pick<RunSettings, 'deletedField'>): boolean {
+  const [name] = deletedField?.split('=') ?? [];
+  return name !== undefined && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(`"${name}"`);
+}
+
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, reads, ignoreFields, withdrawnAs } = context;
+  const { store, reads } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
+  /** Items of a delta that is in another form than the list. */
+  const partial: RejectedItem[] = [];
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
   /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
@@ -56,8 +73,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   }
 
   const rules: JudgeRules = {
-    ignoreFields,
-    withdrawnAs,
+    ...context,
     isDelta: captured.task.from !== null,
     isOutdated: ({ id }) => {
       later ??= reads.productsAfter(captured.task.pass, momentOf(captured.response));
@@ -66,8 +82,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   };
 
   /** @returns the product's id; 0 if the mirror does not have it, and it is withdrawn */
-  function judge(product: Product): number {
-    const { vbid } = product;
+  function judge(product: Product, position: number): number {
+    const { vbid, body } = product;
     const known = store.products.find(vbid);
     const found = judgeItem(product, known, rules);
     const id = known?.id ?? created.get(vbid)?.id ?? (found.kind === 'absent' ? 0 : newId());
@@ -76,6 +92,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     withdrawn.delete(id);
     if (found.kind === 'new') created.set(vbid, { id, product });
     if (found.kind === 'withdrawn' || (found.kind === 'absent' && id > 0)) withdrawn.add(id);
+    if (found.kind === 'partial') partial.push({ position, reason: whyPartial(found), body });
     if (known === undefined) return id;
     shown.delete(id);
     const isKept = found.kind === 'same' || found.kind === 'withdrawn';
@@ -91,11 +108,11 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   /** Gives each item an id. */
   function judgeAll(items: PageItems): void {
     const positions = open(ids);
-    const parts = newRows(store.products, context, items, positions, lookUpAll);
+    const parts = mayBeDeleted(items, context) ? [] : newRows(store.products, context, items, positions, lookUpAll);
     const isRow = new Uint8Array(ids.length);
     for (const { from, to } of parts) isRow.fill(1, from, to + 1);
     for (const position of positions) {
-      if (isRow[position] === 0) ids[position] = judge(productAt(items, position));
+      if (isRow[position] === 0) ids[position] = judge(productAt(items, position), position);
     }
     // Last, so that products of both kinds get ids in a row.
     for (const part of parts) {
@@ -116,6 +133,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     restored,
     items: captured.items,
     rows,
+    partial,
     outdatedFrom,
   };
 }
@@ -142,7 +160,7 @@ export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPa
     updated: draft.changed.size - draft.restored,
     removed: draft.withdrawn.size,
     restored: draft.restored,
-    rejected: rejected.length,
+    rejected: rejected.length + draft.partial.length,
     requests,
     doubt: captured.doubt,
     seq: Math.min(store.changes.lastSeq(), draft.outdatedFrom - 1),

@@ -23,6 +23,8 @@ export interface RunSettings {
   readonly untoldFields: readonly Pointer[];
   /** How to record a product that the source does not distribute any more. */
   readonly withdrawnAs: 'updated' | 'removed';
+  /** The member, or `member=value`, by which the source says that a product does not exist any more; absent: none. */
+  readonly deletedField?: string | undefined;
   readonly removalLimit: ProductLimit;
   /** Of how many products a run may empty a field before it is unusual. */
   readonly lossLimit: ProductLimit;

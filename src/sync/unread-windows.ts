@@ -23,10 +23,11 @@ const KINDS = new Set<Pass['kind']>(['list', 'delta', 'catchup', 'settle']);
  * failed ─► narrowed: read in windows of half the size ─► … ─► unreadable: a window of one product
  *    │                                    the third in a row, with nothing readable after it ─► and everything after it
  *    ├─ refused, and after the end by the total ─► the end of the list
+ *    ├─ refused, and the first of a delta that follows a list ─► and everything after it
  *    └─ several in a row, and the source does not answer a probe ─► the pass fails
  * ```
  */
-export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: SourceAnswers, plan: PassPlan) {
+export function createUnreadWindows({ pass, kind, seam, sizeIgnored }: Pass, answers: SourceAnswers, plan: PassPlan) {
   const failed = new Map<string, Failed>();
   const settled = new Set<string>();
   const pieces = new Map<string, Window>();
@@ -61,6 +62,9 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
     return [{ window, doubt: doubtOf(least.window, least.error, AND_ALL_AFTER), numItems }];
   }
 
+  /** Of a run that has read its list: not the size of the page is refused, but the time from which it asks. */
+  const isRefusedDelta = ({ window, error }: Failed): boolean =>
+    pass > 0 && kind !== 'list' && window.page === 1 && answers.extent().last === undefined && isRefused(error);
   const ofPlan = (window: Window): boolean => !pieces.has(windowKey(window));
   const isRefusedAfterEnd = ({ window, error }: Failed): boolean => answers.isAfterEnd(window) && isRefused(error);
 
@@ -118,6 +122,10 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
       for (const { window } of all.filter(isRefusedAfterEnd)) settle(window, 0, numItems);
       if (lowest === undefined) return [];
       const { window, error, isLeast } = lowest;
+      if (isRefusedDelta(lowest) && ofPlan(window)) {
+        settle(window, null, numItems);
+        return [{ window, doubt: doubtOf(window, error, AND_ALL_AFTER), numItems }];
+      }
       settle(window, isLeast ? null : window.perPage, numItems);
       if (isLeast) return giveUp(lowest, numItems);
       requireFew(error);

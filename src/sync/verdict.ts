@@ -1,8 +1,8 @@
-import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
+import { type ListEvidence, PARTIAL, type Proof, type Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, type ReadList, startsBy } from './evidence.ts';
-import { isUnreadable } from './failed-window.ts';
+import { isUnreadable, refusesDelta } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isWholeCatalog, whyUntold } from './untold.ts';
 
@@ -39,6 +39,15 @@ function whyFewer({ removals }: Reader, { seams }: ReadList): string | null {
   return `${removals.living(first)?.vbid} ${more} at two distant places: the list has it twice, or has no stable order`;
 }
 
+/** Whether deltas have another form than the list. */
+function whyPartial({ runs }: Reader, lists: readonly ReadList[]): string | null {
+  const told = lists.find(({ pass, rejected }) => pass.from !== null && rejected > 0);
+  const reason = told && runs.rejectedFor(`${PARTIAL}%`, told.pass.runId);
+  return reason == null
+    ? null
+    : `deltas show products without ${reason.slice(PARTIAL.length)}: these stay as the list showed them`;
+}
+
 /** Every reason why a run is open. @param needed as `proofLists` */
 function reasonsOf(
   store: Reader,
@@ -65,6 +74,7 @@ function reasonsOf(
     isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
     // Narrower windows overlap others that are not their neighbours.
     isFewer && unreadable.length === 0 && whyFewer(store, list),
+    whyPartial(store, lists),
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
       'items were rejected, and each may be a product that was not seen',
@@ -141,6 +151,8 @@ export function conclude(
     windows.every(({ items, rejected }) => items === 0 || rejected < items),
   );
   const deltasRead = closed && allRead && isUsable && !doubtful;
+  // No later one would tell more: then only several runs in a row, or a lookup, show that a product is gone.
+  const areRefused = deltas.length > 0 && deltas.every(({ windows }) => windows.every(refusesDelta));
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   const counts = store.runs.counts(run.id);
@@ -162,6 +174,7 @@ export function conclude(
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
     mustSettle:
       !settled &&
+      !areRefused &&
       (absent ||
         withdrew ||
         untold.length > 0 ||

@@ -71,7 +71,7 @@ it('a page rejects invalid items and keeps the others', () => {
 });
 
 it.each([
-  ['no JSON', '{"items":[', /not JSON/],
+  ['no object', 'no', /not JSON/],
   ['no envelope', '[]', /no catalog envelope: body: must be an object/],
   ['no number of items', '{"num_items":"x"}', /: num_items: must be a whole number of 0 or more/],
   ['no items', pageText(undefined), /items/],
@@ -82,6 +82,68 @@ it.each([
 ])('a page is invalid: %s', (_name, text, message) => {
   const error = { code: 'PAGE_INVALID', retryable: true, message: expect.stringMatching(message) as string };
   expect(() => pageOfText(text, window)).toThrow(expect.objectContaining(error));
+});
+
+it.each([
+  ['cut short', '{"num_items":1,"items":[{"vbid":"A"', /\(Expected .*\) after 35 bytes$/],
+  ['with a quote too many', pageText([{ vbid: 'A', title: 'x' }]).replace('"x"', '"x""'), /after 86 bytes$/],
+])('a page is broken: %s', (_name, text, message) => {
+  const error = { code: 'PAGE_BROKEN', retryable: true, message: expect.stringMatching(message) as string };
+  expect(() => pageOfText(text, window)).toThrow(expect.objectContaining(error));
+  expect(() => pageOfText(text, { page: 1, perPage: 1 })).toThrow(/, of the product A$/);
+});
+
+it.each([
+  ['NaN', '{"vbid":"B","price":NaN}', 20],
+  ['quotes within a text', '{"vbid":"B","title":"a "b", c"}', 24],
+  ['a tab within a text', '{"vbid":"B","title":"a\tb"}', 22],
+  ['a number with a leading zero', '{"price":07,"vbid":"B"}', 10],
+  ['nothing after a comma', '{"vbid":"B","price":1,}', 22],
+])('a page rejects an item that is not JSON, and says where: %s', (_name, item, bytes) => {
+  const text = pageText([{ vbid: 'A' }, 'here', { vbid: 'C' }]).replace('"here"', item);
+  const { products, rejected, isDamaged } = { ...pageOfText(text, window) };
+  expect(products.map((product) => product?.vbid)).toEqual(['A', undefined, 'C']);
+  const reason = expect.stringMatching(
+    new RegExp(`^not JSON \\(.*\\) after ${bytes} bytes of the item, of the product B$`),
+  ) as string;
+  expect(rejected).toEqual([{ position: 1, reason, body: item }]);
+  expect(isDamaged).toBe(true);
+});
+
+it.each([
+  ['errors', { errors: ['3 of 5 shards failed'] }, '3 of 5 shards failed'],
+  ['an error', { error: { type: 'timeout' } }, '{"type":"timeout"}'],
+  ['a flag of a search engine', { timed_out: true }, 'timed_out: true'],
+  ['shards', { _shards: { total: 5, failed: 3 } }, '_shards: {"total":5,"failed":3}'],
+  ['no success', { success: false, message: 'no index' }, 'success: false; no index'],
+  ['a failure', { status: 'error', detail: 'no index' }, 'status: error; no index'],
+  ['a code', { code: 503 }, 'code: 503'],
+])('a page that says that it is wrong is not a page: %s', (_name, more, words) => {
+  const error = { code: 'SOURCE_UNAVAILABLE', retryable: true, message: `the answer says “${words}”` };
+  for (const items of [[], [{ vbid: 'A' }]]) {
+    expect(() => pageOfText(pageText(items, more), window)).toThrow(expect.objectContaining(error));
+  }
+});
+
+it('a page may have members that say that nothing is wrong', () => {
+  const more = {
+    errors: [],
+    error: null,
+    success: true,
+    status: 'ok',
+    code: 200,
+    message: 'done',
+    _shards: { failed: 0 },
+  };
+  expect(pageOfText(pageText([{ vbid: 'A' }], more), window).products).toHaveLength(1);
+});
+
+it.each([
+  ['{"message":"maintenance until 06:00"}', 'maintenance until 06:00'],
+  ['{"vbid":"A","errors":["the index is rebuilt"]}', 'the index is rebuilt'],
+])('the response to a lookup that says that it is wrong is not a product: %s', (text, words) => {
+  const error = { code: 'SOURCE_UNAVAILABLE', message: `the answer says “${words}”` };
+  expect(() => lookupOfText(text, 'A', window)).toThrow(expect.objectContaining(error));
 });
 
 it.each([
@@ -168,7 +230,7 @@ it('the response to a lookup is a page without products if the product was not f
 it.each([
   ['another product', '{"vbid":"B"}', /requested product A, got B/],
   ['no product', '{}', /lookup of A is not a product \(vbid must be a string\)/],
-  ['no JSON', '{', /not JSON/],
+  ['no JSON', 'no', /not JSON/],
   ['too deep', `{"vbid":"A","x":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 62/],
 ])('the response to a lookup is invalid: %s', (_name, text, message) => {
   const error = { code: 'PAGE_INVALID', message: expect.stringMatching(message) as string };

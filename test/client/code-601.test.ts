@@ -62,7 +62,7 @@ it('the code 601 is not found in a title, a license or a number of items', async
   const stateful = JSON.stringify({ vbid: 'x1', status: '601', message: 'token' });
   expect(await (await operations({ body: stateful })).product()).toMatchObject({ vbid: 'x1' });
   const broken = page.slice(0, -20);
-  expect(await failure((await operations({ body: broken })).page())).toMatchObject({ code: 'PAGE_INVALID' });
+  expect(await failure((await operations({ body: broken })).page())).toMatchObject({ code: 'PAGE_BROKEN' });
   const license = '<license name="601: The access token" code-use="601" status="601" sku="a"/>';
   const { licenses } = await (await operations({ body: `<licenses>${license}</licenses>` })).licenses();
   expect(licenses).toMatchObject([{ sku: 'a' }]);

@@ -63,7 +63,7 @@ it.each([
 it.each([
   '{"errors":',
   '["a","b"]',
-  '{"code":601,"message":"the token has expired"}',
+  '{"code":604,"info":"the token has expired"}',
   '<response><code>601</code><description>the token has expired</description></response>',
   '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>',
   '{"access_token":"a1b2c3d4e5"}',
@@ -73,6 +73,31 @@ it.each([
   '',
 ])('the message of an error is empty for another layout: %s', (body) => {
   expect(message(body)).toEqual({ code: undefined, text: '' });
+});
+
+it.each([
+  ['{"message":"edition is too large, title is blank"}', 'edition is too large, title is blank'],
+  ['{"error":"invalid_request","error_description":"from must be a time"}', 'invalid_request; from must be a time'],
+  ['{"detail":"Not enough rights."}', 'Not enough rights.'],
+  [
+    '{"type":"about:blank","title":"Bad Request","status":400,"detail":"edition is too large","instance":"/x"}',
+    'Bad Request; edition is too large',
+  ],
+  [
+    '{"title":"One or more validation errors occurred.","errors":{"title":["is blank"]}}',
+    '{"title":["is blank"]}; One or more validation errors occurred.',
+  ],
+])('the message of an error is read from a common form: %s', (body, text) => {
+  expect(message(body)).toEqual({ code: undefined, text });
+});
+
+it.each([
+  ['{"code":601,"message":"the token has expired"}', 601],
+  ['{"code":"429","message":"slow down"}', 429],
+  ['{"error":{"code":429,"message":"quota exceeded"}}', 429],
+  ['{"errors":[{"status":"429","detail":"too many"}]}', 429],
+])('the message of an error has a code that is the same in every answer: %s', (body, code) => {
+  expect(message(body).code).toBe(code);
 });
 
 it.each([`{"errors":["601: ${TEXT}"]}`, `<error>601: ${TEXT}</error>`, `601: ${TEXT}`])(

@@ -28,6 +28,12 @@ it.each([
   ['Fri, 20 Nov 2026 02:00:30 GMT', 30_000],
   ['Friday, 20-Nov-26 02:00:30 GMT', 30_000],
   ['Fri, 20 Nov 2026 01:00:00 GMT', 0],
+  ['2.0', 2_000],
+  ['2.5', 2_500],
+  [`${now / 1_000 + 3}`, 3_000],
+  [`${now + 3_000}`, 3_000],
+  [`${now / 1_000 - 3}`, 0],
+  [`${now / 1_000 + 1.5}`, 1_500],
   ['Fri Nov 20 02:00:30 2026', 30_000],
 ])('the header Retry-After %s asks for a pause of %i ms', (value, expected) => {
   expect(parseRetryAfter(value, now)).toEqual({ ms: expected, note: '' });
@@ -42,7 +48,7 @@ it.each(['9'.repeat(400), '86401', 'Mon, 20 Nov 2028 02:00:00 GMT'])(
   },
 );
 
-it.each([undefined, '', '-5', '1.5', 'soon', '2026-11-20'])('the header Retry-After %s is ignored', (value) => {
+it.each([undefined, '', '-5', '1,5', 'soon', '2026-11-20'])('the header Retry-After %s is ignored', (value) => {
   expect(parseRetryAfter(value, now)).toBeUndefined();
 });
 

@@ -141,6 +141,11 @@ it.each([
   ['a byte order mark', JSON_TYPE, `\ufeff${body}`],
   ['JSON labelled as a page', { 'content-type': 'text/html; charset=utf-8' }, body],
   ['JSON labelled as a file, and zipped', { ...gzip, 'content-type': 'application/octet-stream' }, zipped],
+  ['a content type that comes twice', { 'content-type': 'application/json, application/json' }, body],
+  ['no coding that is called none', { ...JSON_TYPE, 'content-encoding': 'none' }, body],
+  ['no coding that is called UTF-8', { ...JSON_TYPE, 'content-encoding': 'UTF-8' }, body],
+  ['the charset of a database', { 'content-type': 'application/json; charset=utf8mb4' }, body],
+  ['a charset that does not exist', { 'content-type': 'application/json; charset=binary' }, body],
   ['UTF-16', { 'content-type': 'application/json; charset="UTF-16LE"' }, Buffer.from(`\ufeff${body}`, 'utf16le')],
 ])('the body gate accepts %s', async (_name, headers, sent) => {
   const transport = await answering(200, headers, sent);
@@ -167,7 +172,7 @@ it('the body gate decodes XML in the charset of its declaration', async () => {
 });
 
 it.each([
-  ['an unknown charset', 'x-ours', '{}', 'charset that it declares: x-ours'],
+  ['an unknown charset', 'x-ours', Buffer.from('{"a":"Caf\u00e9"}', 'latin1'), 'charset that it declares: x-ours'],
   ['bytes that are not what the charset says', 'utf-16le', 'odd', 'charset that it declares: utf-16le'],
 ])('the body gate names %s', async (_name, charset, sent, message) => {
   const type = { 'content-type': `application/json; charset=${charset}` };

@@ -38,6 +38,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
     'Wait: catchword waits as long as the service asks. If it goes on, lower `CATCHWORD_RATE_LIMIT`.',
   SOURCE_BODY: LATER,
   PAGE_INVALID: LATER,
+  PAGE_BROKEN: 'Tell the service: the message says where in its answer.',
   XML_INVALID: 'Before you repeat a write, look whether the service has carried it out.',
   SERVICE_TOKEN: 'The user of the token may be gone. The hint says which setting to correct.',
   SERVICE_UNKNOWN_USER: 'Create the user first, with the same API key.',

@@ -14,6 +14,58 @@ async function filledMirror() {
   return { ...place, asked };
 }
 
+const ENVELOPE = '"num_items":0,"page":1,"per_page":1000,"total_pages":0';
+
+it.each([
+  ['items that are null', `{${ENVELOPE},"items":null}`],
+  ['no items', `{${ENVELOPE}}`],
+  ['items alone', '{"items":[]}'],
+  ['null alone', '{"items":null}'],
+  ['an empty array', '[]'],
+  ['an empty body', ''],
+  ['page 0', '{"num_items":0,"page":0,"per_page":0,"total_pages":0,"items":[]}'],
+  ['numbers as texts', '{"num_items":"0","page":"0","total_pages":"0","items":null}'],
+  ['a total alone', '{"num_items":0}'],
+])('an empty delta may be answered with 200 and %s', async (_what, body) => {
+  const { source, db, run } = await filledMirror();
+  for (const status of [200, ...(body === '' ? [] : [404])]) {
+    source.instead = (one) => (isDelta(one) ? { status, body } : null);
+    expect(await run('delta')).toMatchObject({ kind: 'delta', state: 'complete', items: 0, reasons: [] });
+    expect(await run()).toMatchObject({ kind: 'full', state: 'complete', proof: 'sealed' });
+    expect(catalogOf(db).size).toBe(2);
+  }
+});
+
+it.each([
+  ['a total', '{"num_items":3,"page":0,"per_page":0,"items":null}'],
+  ['a number of pages', '{"num_items":0,"page":1,"per_page":1000,"total_pages":3,"items":null}'],
+  ['an error', `{${ENVELOPE},"items":null,"error":"no index"}`],
+  ['nothing at all', '{}'],
+  ['a message', '{"message":"nothing here"}'],
+  ['null', 'null'],
+])('an empty delta is not 200 with %s', async (_what, body) => {
+  const { source, run } = await filledMirror();
+  source.instead = (one) => (isDelta(one) ? { status: 200, body } : null);
+  await expect(run('delta')).rejects.toMatchObject({ retryable: true });
+});
+
+it('an empty delta of few words is believed only after the list, and a second time', async () => {
+  const { source, run, asked } = await filledMirror();
+  source.instead = (one) => (isDelta(one) ? { status: 200, body: '[]' } : null);
+  await run('delta');
+  expect(asked().slice(0, 3)).toEqual(['delta', 'list', 'delta']);
+});
+
+it('a page behind the end of a list may have null instead of its items', async () => {
+  const items = bodies(Array.from({ length: 20 }, (_, at) => `B${at}`));
+  const { source, run } = await rawPlace(items, { CATCHWORD_PER_PAGE: '10', CATCHWORD_SEAM: 'off' });
+  source.instead = (one) => {
+    if (isDelta(one) || one.searchParams.get('page') !== '3') return null;
+    return { status: 200, body: '{"num_items":20,"page":3,"per_page":10,"total_pages":2,"items":null}' };
+  };
+  expect(await run()).toMatchObject({ state: 'complete', created: 20 });
+});
+
 it.each([{ status: 204 }, NOTHING])(
   'an empty delta may be answered with $status, in deltas and full runs',
   async (instead) => {

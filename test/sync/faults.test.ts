@@ -11,7 +11,7 @@ const ENDS_WITH: Record<Exclude<FaultKind, 'short-page'>, ErrorCode> = {
   '5xx': 'SOURCE_UNAVAILABLE',
   reset: 'SOURCE_UNAVAILABLE',
   'truncated-gzip': 'SOURCE_BODY',
-  'truncated-json': 'PAGE_INVALID',
+  'truncated-json': 'PAGE_BROKEN',
   html: 'SOURCE_NOT_SERVICE',
   'wrong-page': 'PAGE_INVALID',
   'slow-body': 'SOURCE_TIMEOUT',

@@ -211,7 +211,7 @@ it('a comparison finds what parsing finds, for random pages', () => {
         found = agreed(mirror, pageText(parts, about));
       } catch (error) {
         // Either both find the page invalid, or this is a difference.
-        expect(error).toMatchObject({ code: 'PAGE_INVALID' });
+        expect(error).toMatchObject({ code: expect.stringMatching(/^PAGE_/) as string });
         expect(() => pageOf(bytesOf(pageText(parts, about)), { window: { page: 1, perPage: PER_PAGE } })).toThrow();
       }
       if (found !== null) compared++;

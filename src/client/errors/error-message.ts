@@ -1,4 +1,6 @@
 import type { Hide } from '../../base/redact.ts';
+import { fieldsOf } from '../../catalog/field-values.ts';
+import { codeIn, errorsIn, wordsIn } from '../../catalog/said-error.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 
 /*
@@ -6,7 +8,8 @@ import { readXml, type XmlElement } from '../../xml/read.ts';
  * services write these:
  *
  * - XML: an element `error` or `error-response`, at any depth, with attributes, child elements or a text.
- * - JSON: `{"errors": ["text", …]}`. With a status that is an error, also one text, as JSON or plain.
+ * - JSON: `{"errors": ["text", …]}`. With a status that is an error, also one text, as JSON or plain, and what frameworks
+ *   and gateways write: `message`, `detail`, a problem document (RFC 9457).
  *
  * A body of any other layout has neither code nor text: its status decides, and the error of a write says to check first.
  */
@@ -38,7 +41,7 @@ function clean(line: string, hide: Hide): string {
     .slice(0, MAX_LINE);
 }
 
-/** @param code as the service wrote it; JSON has no field for it, so 601 may be in the text */
+/** @param code as the service wrote it; in JSON, 601 may be in the text */
 function messageOf(texts: readonly string[], hide: Hide, code = ''): ServiceMessage {
   const lines = texts.slice(0, MAX_LINES);
   const all = lines.join('; ').slice(0, MAX_TEXT);
@@ -71,11 +74,18 @@ export function errorInXml(elements: readonly XmlElement[], hide: Hide): Service
 
 /** Errors of another type than text are shown as JSON. Empty ones, such as `"errors": []` and `"error": null`, are ignored. */
 export function errorInJson(value: unknown, hide: Hide): ServiceMessage | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { errors, error } = value as Readonly<Record<string, unknown>>;
-  const said = [errors, error].flat().map((one) => (typeof one === 'string' ? one : JSON.stringify(one ?? null)));
-  const texts = said.filter((text) => !/^\s*(?:false|null|0|\{\}|\[\])?\s*$/.test(text));
-  return texts.length === 0 ? undefined : messageOf(texts, hide);
+  const fields = fieldsOf(value);
+  const texts = errorsIn(fields);
+  return texts.length === 0 ? undefined : messageOf(texts, hide, `${codeIn(fields) ?? ''}`);
+}
+
+/** What an object says that is known to be an error, or may be one. The other members of a product are its own. */
+function wordsInJson(value: unknown, hide: Hide): ServiceMessage {
+  const all = fieldsOf(value);
+  const fields = 'vbid' in all ? { errors: all.errors, error: all.error } : all;
+  const errors = errorsIn(fields);
+  const words = wordsIn(fields).filter((word) => !errors.includes(word));
+  return messageOf([...errors, ...words], hide, `${codeIn(fields) ?? ''}`);
 }
 
 /** A page for people, such as the error page of a proxy. */
@@ -94,7 +104,7 @@ export function messageIn(body: string, hide: Hide): ServiceMessage {
   try {
     if (isXml(body)) return errorInXml(readXml(body), hide) ?? nothing;
     const value = JSON.parse(body) as string | number | boolean | object | null;
-    return typeof value === 'object' ? (errorInJson(value, hide) ?? nothing) : messageOf([`${value}`], hide);
+    return typeof value === 'object' ? wordsInJson(value, hide) : messageOf([`${value}`], hide);
   } catch {
     // Broken XML and JSON say nothing; anything else is a plain text.
     return /^\s*["[{<]/.test(body) ? nothing : messageOf([body], hide);

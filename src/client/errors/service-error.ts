@@ -9,9 +9,12 @@ type Verdict = Pick<CatchwordError, 'code'> & Pick<ErrorDetails, 'hint' | 'setti
 const API_KEY = 'CATCHWORD_API_KEY';
 const BASE_URL = 'CATCHWORD_BASE_URL';
 
-/** Whether a status says that the service, or what is in front of it, is in trouble, and not that it refuses the request. */
+/**
+ * Whether a status says that the service, or what is in front of it, is in trouble, and not that it refuses the request, as
+ * 501 does. A good status may come with an error.
+ */
 export function isPassing(status: number): boolean {
-  return status >= 500 || status === 408 || status === 425;
+  return (status >= 500 && status !== 501) || status === 408 || status === 425 || status < 300;
 }
 
 const INVALID: Verdict = { code: 'SERVICE_INVALID', hint: 'Correct the request as the message says.' };
@@ -22,7 +25,11 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
   403: ['SERVICE_FORBIDDEN', 'Check {setting}: the key is invalid, or lacks the permission.', API_KEY],
   404: ['NOT_FOUND', 'Check the identifier, and whether this API key may see it.'],
   413: ['SOURCE_REFUSED', 'Send less in one request: the body is larger than the service accepts.'],
-  429: ['SOURCE_RATE_LIMITED', 'Lower {setting}; another program may use the same key.', 'CATCHWORD_RATE_LIMIT'],
+  429: [
+    'SOURCE_RATE_LIMITED',
+    'Lower {setting}, or CATCHWORD_CONCURRENCY if few requests may run at once; another program may use the same key.',
+    'CATCHWORD_RATE_LIMIT',
+  ],
   474: ['SERVICE_UNKNOWN_USER', 'Check the reference, or create the user.'],
   601: [
     'SERVICE_TOKEN',

@@ -28,11 +28,18 @@ export const MAX_IDENTIFIER = 255;
  * The error of an answer with a good status that is not what was asked for. It names what a write created all the same;
  * otherwise it says to check first.
  */
-function failed(message: ServiceMessage, answer: Answer, request: Request, value: unknown): CatchwordError {
+function failed(
+  message: ServiceMessage,
+  answer: Answer,
+  request: Request,
+  value: unknown,
+  isError = true,
+): CatchwordError {
   const { origin, status, hide } = answer;
   const { method, creates } = request;
-  const isSilent = message.text === '' && message.code === undefined;
-  const nothing = `${origin} answered with neither a result nor an error`;
+  const { text, code } = message;
+  const isSilent = code === undefined && (!isError || text === '');
+  const nothing = `${origin} answered with neither a result nor an error${text === '' ? '' : `: “${text}”`}`;
   const silent = { message: nothing, hint: 'Ask the service about it.' };
   const error = serviceError(message, status, origin).with(isSilent ? silent : {});
   if (method === 'GET') return error;
@@ -72,15 +79,15 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
   const error = elements === null ? errorInJson(value, hide) : errorInXml(elements, hide);
   if (error !== undefined) throw failed(error, answer, request, value);
   const isUnclear = !isObject || (method !== 'GET' && Object.keys(value).length > 0 && !isResult(value, fields));
-  if (isUnclear) throw failed(messageIn(text, hide), answer, request, value);
+  if (isUnclear) throw failed(messageIn(text, hide), answer, request, value, !isObject);
   return value as JsonObject;
 }
 
-/** A 601 may come with a good status (interface, section 7). */
+/** A 601 may come with a good status (interface, section 7), and so may a 429. The page itself is judged where it is parsed. */
 function checkPage({ text, status, hide, origin }: Answer): void {
-  if (!text.includes('601')) return;
+  if (!/601|429/.test(text)) return;
   const error = messageIn(text, hide);
-  if (error.code === 601) throw serviceError(error, status, origin);
+  if (error.code === 601 || error.code === 429) throw serviceError(error, status, origin);
 }
 
 /** @throws CatchwordError SERVICE_* for an error in JSON, SOURCE_BODY for broken JSON, XML_INVALID */

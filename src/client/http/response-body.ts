@@ -57,9 +57,12 @@ export async function readBytes(
 type Unzip = (bytes: Uint8Array, options: ZlibOptions) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
 const unzip = promisify(gunzip) as unknown as Unzip;
 
+/** Content codings; anything else in their place, such as `UTF-8` or `none`, does not count. */
+const CODINGS = /^(gzip|x-gzip|deflate|br|zstd|compress|x-compress|dcb|dcz)\b/;
+
 async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLimits): Promise<Uint8Array> {
   const encoding = (header(headers, 'content-encoding') ?? 'identity').trim().toLowerCase();
-  if (encoding === 'identity' || encoding === '') return bytes;
+  if (!CODINGS.test(encoding)) return bytes;
   if (encoding !== 'gzip' && encoding !== 'x-gzip') {
     const hint = 'Check the proxies in between: only gzip was requested.';
     throw bodyError(`the answer is encoded as ${encoding.slice(0, 40)}`, hint);
@@ -91,6 +94,8 @@ function toUtf8(body: Uint8Array, headers: Headers): Uint8Array {
     if (decoder.encoding === 'windows-1252' && isUtf8(body)) return body;
     return new TextEncoder().encode(decoder.decode(body));
   } catch (error) {
+    // The bytes win over a label that is not known, such as `utf8mb4`, `none` or `binary`.
+    if (error instanceof RangeError && isUtf8(body)) return body;
     const hint = 'Ask the service for UTF-8, or for a charset that is what it says.';
     throw bodyError(
       `the answer cannot be decoded from the charset that it declares: ${label.slice(0, 40)}`,
@@ -132,7 +137,7 @@ function isJson(body: Uint8Array): boolean {
  * @throws CatchwordError SOURCE_NOT_SERVICE
  */
 export function checkType(body: Uint8Array, headers: Headers): void {
-  const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const type = header(headers, 'content-type')?.split(/[;,]/)[0]?.trim().toLowerCase() ?? '';
   if (body.length === 0 || type === '' || DATA.test(type) || isJson(body)) return;
   throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)}, not JSON or XML`, {
     hint: 'Check {setting}; the answer may come from a proxy or be a maintenance page.',

@@ -190,6 +190,8 @@ export function createTransport(
       const now = login();
       return now.apiKey !== used.apiKey || now.token !== used.token;
     },
+    /** Masks what the service says, in an error that is made later. */
+    hide: hiding(() => [...secrets]),
     /**
      * Sends exactly one request: it does not retry, and does not follow redirects.
      * @param onSent called when the request begins to be sent; before that, nothing can have been done

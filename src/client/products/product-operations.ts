@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer';
+import { parsed } from '../../catalog/cut-page.ts';
+import { fieldsOf } from '../../catalog/field-values.ts';
 import type { FetchTask, PageResponse, Window } from '../../catalog/page-types.ts';
+import { doubtsIn, errorsIn, isFilled } from '../../catalog/said-error.ts';
 import type { SourceConfig } from '../../settings/config.ts';
-import { messageIn } from '../errors/error-message.ts';
+import { isXml, messageIn } from '../errors/error-message.ts';
 import { dateOf, type Headers, header } from '../headers.ts';
 import type { Operation } from '../http/caller.ts';
 import type { Answer } from '../http/exchange.ts';
@@ -26,6 +29,23 @@ function pageOf({ body, headers, requestedAt, receivedAt }: Answer): PageRespons
   return { body, sourceTime: dateOf(headers), requestedAt, receivedAt, ...ageOf(headers), ...relayed };
 }
 
+/**
+ * Whether an answer is a delta without changes, in a form other than a page: it says so, or it is silent and nothing
+ * contradicts it. An answer that says anything else is not an empty delta.
+ */
+function emptiness({ status, body, text }: Answer): 'said' | 'silent' | null {
+  if (status === 204) return 'said';
+  if (body.length === 0) return 'silent';
+  const value = text === '' ? null : parsed(Buffer.from(text));
+  if (Array.isArray(value)) return value.length === 0 ? 'silent' : null;
+  const fields = fieldsOf(value);
+  const { items, num_items, total_pages } = fields;
+  const isEmpty = items == null || (Array.isArray(items) && items.length === 0);
+  if (!isEmpty || isFilled(num_items) || Number(total_pages ?? 0) > 1 || doubtsIn(fields).length > 0) return null;
+  if (num_items != null) return 'said';
+  return 'items' in fields ? 'silent' : null;
+}
+
 /** The first page of a delta without changes, for an answer that is not a page. */
 function emptyDelta(answer: Answer, { page, perPage }: Window): PageResponse {
   const empty = { num_items: 0, page, per_page: perPage, total_pages: 0, items: [] };
@@ -43,8 +63,8 @@ const GET = { method: 'GET', format: 'page', token: 'if-known', repeatable: true
 
 /**
  * Reads one window of the catalog, or of what changed in a time range: `GET /v4/products` (interface, 4.4). Bytes that are
- * not UTF-8 reject one item, not the page. A delta that is answered with 204 is empty. Times are milliseconds since 1970;
- * null: no limit.
+ * not UTF-8 reject one item, not the page. A delta may be empty in any form (`emptiness`). Times are milliseconds since
+ * 1970; null: no limit.
  */
 export function readProducts(
   { window, from, until = null }: Pick<FetchTask, 'window' | 'from'> & { readonly until?: number | null },
@@ -58,11 +78,15 @@ export function readProducts(
   if (until !== null) query.set(settings.untilParam, new Date(until).toISOString());
   for (const [name, value] of detailQuery(settings)) query.set(name, value);
   const mayBeEmpty = from !== null && window.page === 1;
-  const read = (answer: Answer) => (mayBeEmpty && answer.status === 204 ? emptyDelta(answer, window) : pageOf(answer));
+  const read = (answer: Answer) =>
+    mayBeEmpty && emptiness(answer) !== null ? emptyDelta(answer, window) : pageOf(answer);
   return { ...GET, path: '/v4/products', query, read };
 }
 
-/** Reads the first page of a delta. A service may answer 404 with an error of its own if nothing changed (`isMissing`). */
+/**
+ * Reads the first page of a delta. `isMissing`: nothing was said of any change. A service may answer 404 with an error of
+ * its own if nothing changed, or nothing at all.
+ */
 export function readDelta(
   asked: Pick<FetchTask, 'window' | 'from'>,
   settings: ProductSettings,
@@ -72,10 +96,12 @@ export function readDelta(
     ...operation,
     accepts: [404],
     read: (answer) => {
-      const { refusal, text, hide } = answer;
-      if (refusal === undefined) return { page: operation.read(answer), isMissing: false };
-      // A plain text may come from a proxy.
-      const isOwn = refusal.code === 'SOURCE_NOT_SERVICE' && /^\s*[<{]/.test(text) && messageIn(text, hide).text !== '';
+      const { refusal, text, hide, body } = answer;
+      const isEmpty = emptiness(answer);
+      if (refusal === undefined) return { page: operation.read(answer), isMissing: isEmpty === 'silent' };
+      // A plain text, and `message` alone, may come from a proxy.
+      const isSaid = isXml(text) ? messageIn(text, hide).text !== '' : errorsIn(fieldsOf(parsed(body))).length > 0;
+      const isOwn = refusal.code === 'SOURCE_NOT_SERVICE' && (isSaid || (body.length > 0 && isEmpty !== null));
       if (!isOwn) throw refusal;
       return { page: emptyDelta(answer, asked.window), isMissing: true };
     },

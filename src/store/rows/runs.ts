@@ -214,6 +214,10 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
       `SELECT page, per_page AS perPage, position, reason, body FROM rejected
        WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
     ),
+    /** The newest reason of a rejected item, from a run on, that is like a pattern of SQL. */
+    rejectedFor: value<[pattern: string, since: number], string>(
+      'SELECT reason FROM rejected WHERE reason LIKE ? AND run_id >= ? ORDER BY run_id DESC LIMIT 1',
+    ),
     /** As `rejected`, but with at most `chars` characters of each body, and without the first `offset` items. */
     rejectedFrom: rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
       `SELECT page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body, length(body) AS length

@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest';
+import { catalogOf, expectExactLog } from '../support/mirror.ts';
+import { rawPlace } from './raw-place.ts';
+
+const whole = (at: number, price = 1) =>
+  Buffer.from(`{"vbid":"B${at}","title":"T${at}","publisher":"P","language":"en","price":${price}}`);
+const BOOKS = Array.from({ length: 60 }, (_, at) => whole(at));
+const item = (text: string) => [Buffer.from(text)];
+
+/** A filled mirror of a list in several pages, so that full runs ask deltas. */
+async function filled(more: Record<string, string> = {}) {
+  const place = await rawPlace(BOOKS, { CATCHWORD_PER_PAGE: '20', CATCHWORD_DELTA_OVERLAP: '0s', ...more });
+  await place.run();
+  return place;
+}
+
+it('a delta that shows only changed members does not replace a product, in full runs, nor in deltas from then on', async () => {
+  const { source, db, run } = await filled();
+  source.items = [whole(0, 2), ...BOOKS.slice(1)];
+  source.changed = item('{"vbid":"B0","price":2}');
+  const ended = await run();
+  expect(ended).toMatchObject({ state: 'complete', proof: 'open', updated: 1 });
+  expect(ended.reasons).toContain(
+    'deltas show products without title, publisher, language: these stay as the list showed them',
+  );
+  expect(catalogOf(db).get('B0')).toBe(whole(0, 2).toString());
+  // The list has not been read again: the product is stale, and the run says so.
+  source.changed = item('{"vbid":"B1","price":3}');
+  const delta = await run('delta');
+  expect(delta).toMatchObject({ proof: 'open', updated: 0, rejected: 1 });
+  expect(catalogOf(db).get('B1')).toBe(whole(1).toString());
+  source.items = [whole(0, 2), whole(1, 3), ...BOOKS.slice(2)];
+  await run();
+  expect(catalogOf(db).get('B1')).toBe(whole(1, 3).toString());
+  // A delta in the form of the list is taken.
+  source.changed = [whole(2, 4)];
+  expect(await run('delta')).toMatchObject({ updated: 1, rejected: 0 });
+  expectExactLog(db);
+});
+
+it.each([
+  ['deleted', '"deleted":true'],
+  ['status=gone', '"status":"gone"'],
+])(
+  'a delta that says that a product is deleted removes it with CATCHWORD_DELETED_FIELD=%s, and for good',
+  async (setting, member) => {
+    const { source, db, run } = await filled({ CATCHWORD_DELETED_FIELD: setting });
+    source.changed = item(`{"vbid":"B0",${member}}`);
+    expect(await run('delta')).toMatchObject({ state: 'complete', removed: 1, updated: 0, rejected: 0 });
+    expect(await run('delta')).toMatchObject({ removed: 0, created: 0, restored: 0 });
+    source.items = BOOKS.slice(1);
+    expect(await run()).toMatchObject({ proof: 'sealed', removed: 0, restored: 0 });
+    expect(catalogOf(db).has('B0')).toBe(false);
+    expectExactLog(db);
+  },
+);
+
+it('a delta that shows nothing of a product but its key changes nothing without a setting, and names the setting', async () => {
+  const { source, db, run } = await filled();
+  source.changed = item('{"vbid":"B0","deleted":true}');
+  const ended = await run('delta');
+  expect(ended).toMatchObject({ state: 'complete', updated: 0, removed: 0, rejected: 1 });
+  expect(catalogOf(db).get('B0')).toBe(whole(0).toString());
+  // A product that is gone does not come back by it.
+  source.items = BOOKS.slice(1);
+  source.changed = [];
+  expect(await run()).toMatchObject({ proof: 'sealed', removed: 1 });
+  source.changed = item('{"vbid":"B0","deleted":true}');
+  expect(await run('delta')).toMatchObject({ restored: 0, rejected: 1 });
+});
+
+it('a delta that shows a product without one member that it had is taken', async () => {
+  const { source, db, run } = await filled();
+  const shorter = '{"vbid":"B0","title":"T0","publisher":"P","price":1}';
+  source.changed = item(shorter);
+  expect(await run('delta')).toMatchObject({ updated: 1, rejected: 0 });
+  expect(catalogOf(db).get('B0')).toBe(shorter);
+});
+
+it('a product that a list says is deleted is not taken up, and one that is not deleted is', async () => {
+  const { source, db, run } = await rawPlace(
+    ['{"vbid":"A","deleted":false}', '{"vbid":"B","deleted":null}', '{"vbid":"C","deleted":"2026-01-01"}'],
+    { CATCHWORD_DELETED_FIELD: 'deleted' },
+  );
+  expect(await run()).toMatchObject({ created: 2 });
+  source.items = [Buffer.from('{"vbid":"A","deleted":true}'), ...source.items.slice(1)];
+  expect(await run()).toMatchObject({ removed: 1 });
+  expect([...catalogOf(db).keys()]).toEqual(['B']);
+});

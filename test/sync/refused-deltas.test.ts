@@ -1,0 +1,103 @@
+import { expect, it } from 'vitest';
+import { catalogOf } from '../support/mirror.ts';
+import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
+
+/** A source of 50 products that refuses every request with `from`. */
+async function refusing(
+  instead: { readonly status: number; readonly body?: string },
+  more: Record<string, string> = {},
+) {
+  const place = await rawPlace(bodies(numbered(50)), {
+    CATCHWORD_DELTA_OVERLAP: '0s',
+    CATCHWORD_PER_PAGE: '20',
+    ...more,
+  });
+  place.source.instead = (asked) => (isDelta(asked) ? instead : null);
+  return place;
+}
+
+it.each([
+  { status: 400, body: '{"message":"from must be an RFC 822 date"}' },
+  { status: 404 },
+  { status: 422, body: '{"errors":["from: unknown parameter"]}' },
+  { status: 501 },
+])('a full run whose deltas are refused with $status ends open, and says why', async (instead) => {
+  const { source, db, run } = await refusing(instead);
+  const ended = await run();
+  expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 50 });
+  const words = /"([^"]+)"[\]}]+$/.exec(instead.body ?? '')?.[1] ?? '';
+  expect(ended.reasons).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^offset 0 and everything after it cannot be read: .* answered ${instead.status}.*${words}.*the delta since`,
+      ),
+    ),
+  ]);
+  // In the size of the list only; the others ask for the list.
+  const deltas = source.requests.filter(isDelta);
+  expect(new Set(deltas.map(({ searchParams }) => searchParams.get('per_page')))).toEqual(new Set(['20']));
+  expect(source.requests.length).toBeLessThan(20);
+  expect(catalogOf(db).size).toBe(50);
+});
+
+it('a product that is gone is removed after two full runs whose deltas are refused have not seen it, and not sooner', async () => {
+  const { source, db, run } = await refusing({ status: 400 });
+  await run();
+  source.items = bodies(numbered(50).slice(1));
+  expect(await run()).toMatchObject({ proof: 'open', removed: 0, missing: 1 });
+  expect(await run()).toMatchObject({ proof: 'open', removed: 1, missing: 0 });
+  expect(catalogOf(db).size).toBe(49);
+});
+
+it('a product is never removed by runs whose deltas are refused if the list has fewer products than it says', async () => {
+  const { source, db, run } = await refusing({ status: 400 });
+  await run();
+  source.instead = (asked) => {
+    if (isDelta(asked)) return { status: 400 };
+    const [page = 1, perPage = 1] = ['page', 'per_page'].map((name) => Number(asked.searchParams.get(name)));
+    const items = bodies(numbered(50).slice(1))
+      .slice((page - 1) * perPage, page * perPage)
+      .join(',');
+    return {
+      status: 200,
+      body: `{"num_items":50,"page":${page},"per_page":${perPage},"total_pages":3,"items":[${items}]}`,
+    };
+  };
+  for (let night = 1; night <= 3; night++) expect(await run()).toMatchObject({ proof: 'open', removed: 0 });
+  expect(catalogOf(db).size).toBe(50);
+});
+
+it('a product that is gone is removed by a lookup in a run whose deltas are refused', async () => {
+  const { source, run } = await refusing({ status: 501 }, { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+  await run();
+  source.items = bodies(numbered(50).slice(1));
+  source.instead = (asked) => {
+    const vbid = asked.pathname.split('/').at(3);
+    if (vbid === undefined) return isDelta(asked) ? { status: 501 } : null;
+    return vbid === 'B0' ? { status: 404 } : { status: 200, body: `{"vbid":"${vbid}"}` };
+  };
+  expect(await run()).toMatchObject({ proof: 'open', removed: 1, missing: 0 });
+});
+
+it('a delta run that is refused fails with one request, and leaves the full run its products', async () => {
+  const { source, db, run } = await refusing({ status: 501 });
+  await run();
+  const before = source.requests.length;
+  await expect(run('delta')).rejects.toMatchObject({ code: 'SOURCE_REFUSED', status: 501, retryable: false });
+  expect(source.requests.length - before).toBe(1);
+  expect(catalogOf(db).size).toBe(50);
+});
+
+it('a full run whose deltas are refused for a while, but not all of them, concludes nothing from the others', async () => {
+  const { source, run } = await refusing({ status: 400 });
+  source.instead = () => null;
+  await run();
+  source.items = bodies(numbered(50).slice(1));
+  // Only the last delta, which would decide, is refused.
+  let deltas = 0;
+  source.instead = (asked) => (isDelta(asked) && ++deltas > 1 ? { status: 400 } : null);
+  for (let night = 1; night <= 3; night++) {
+    deltas = 0;
+    expect(await run()).toMatchObject({ proof: 'open', removed: 0 });
+  }
+});
