@@ -26,7 +26,7 @@ async function expectHeldBack(
   expect((await target.read()).products).toEqual(harness.living());
 }
 
-describe.skipIf(!postgresAvailable)('a changed cursor row of PostgreSQL', () => {
+describe.skipIf(!postgresAvailable)('a changed cursor row of PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   it.each(['', '&removals=delete'])(
@@ -38,7 +38,7 @@ describe.skipIf(!postgresAvailable)('a changed cursor row of PostgreSQL', () => 
   );
 });
 
-describe.skipIf(!mariadbAvailable)('a changed cursor row of MariaDB', () => {
+describe.skipIf(!mariadbAvailable)('a changed cursor row of MariaDB', { tags: ['stores'] }, () => {
   const maria = useMariadb();
 
   it('a table of MariaDB keeps its rows when another program changed its cursor row', async () => {
@@ -47,7 +47,7 @@ describe.skipIf(!mariadbAvailable)('a changed cursor row of MariaDB', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('a changed set of Redis', () => {
+describe.skipIf(!redisAvailable)('a changed set of Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('keys of Redis stay when another program has put them into the set of what a fill left', async () => {

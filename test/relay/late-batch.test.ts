@@ -1,3 +1,4 @@
+// @module-tag stores
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { until } from '../../src/relay/contract/harness.ts';

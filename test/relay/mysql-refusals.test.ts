@@ -3,7 +3,7 @@ import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { books, configAt, feeding, NEVER } from './feeding.ts';
 import { mysqlTarget } from './targets.ts';
 
-describe.skipIf(!mariadbAvailable)('MariaDB with rules of its own', () => {
+describe.skipIf(!mariadbAvailable)('MariaDB with rules of its own', { tags: ['stores'] }, () => {
   const maria = useMariadb({ settings: ['--log-bin=log', '--binlog-format=STATEMENT', '--server-id=1'] });
   const checkAs = async (user: string, table = 'books') => {
     const sink = await configAt(`mysql://${user}:pw@127.0.0.1:${maria.server.port}/shop?table=${table}`).make();

@@ -50,7 +50,7 @@ async function expectOneSink(prepared: Promise<SinkTarget>, spell: (url: string)
   expect(products.get('P0')).toEqual({ vbid: 'P0', version: 3 });
 }
 
-describe.skipIf(!postgresAvailable)('two sinks of one table in PostgreSQL', () => {
+describe.skipIf(!postgresAvailable)('two sinks of one table in PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   it.each([
@@ -61,7 +61,7 @@ describe.skipIf(!postgresAvailable)('two sinks of one table in PostgreSQL', () =
   });
 });
 
-describe.skipIf(!mariadbAvailable)('two sinks of one table in MariaDB', () => {
+describe.skipIf(!mariadbAvailable)('two sinks of one table in MariaDB', { tags: ['stores'] }, () => {
   const mariadb = useMariadb({ settings: ['--lower-case-table-names=1'] });
 
   it.each([
@@ -79,7 +79,7 @@ describe.skipIf(!mariadbAvailable)('two sinks of one table in MariaDB', () => {
   });
 });
 
-describe.skipIf(!redisAvailable || !natsAvailable)('two sinks of one store of values', () => {
+describe.skipIf(!redisAvailable || !natsAvailable)('two sinks of one store of values', { tags: ['stores'] }, () => {
   const redis = useRedis();
   const nats = useNats();
   const spell = (url: string): string => url.replace('127.0.0.1', 'localhost');

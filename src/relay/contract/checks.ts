@@ -151,7 +151,11 @@ async function expectView({ harness, expectProducts }: Scene, { view }: SinkConf
 async function positionOf(config: SinkConfig): Promise<Mark | null> {
   const sink = await config.make();
   const unknown = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
-  return await sink.open(unknown, 0, AbortSignal.timeout(30_000)).finally(() => sink.close());
+  try {
+    return await sink.open(unknown, 0, AbortSignal.timeout(30_000));
+  } finally {
+    await sink.close();
+  }
 }
 
 const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
