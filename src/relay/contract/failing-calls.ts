@@ -14,13 +14,12 @@ export function everyFifthFails(sink: Sink): Partial<Sink> {
       if (calls % 10 === 0) throw failure;
       return result;
     };
-  const { fillBegins, fillEnds, recheck } = sink;
   return {
     ...smallBatches(10)(sink),
-    open: failing(sink.open),
-    deliver: failing(sink.deliver),
-    ...(fillBegins && { fillBegins: failing(fillBegins) }),
-    ...(fillEnds && { fillEnds: failing(fillEnds) }),
-    ...(recheck && { recheck: failing(recheck) }),
+    open: failing(sink.open.bind(sink)),
+    deliver: failing(sink.deliver.bind(sink)),
+    ...(sink.fillBegins && { fillBegins: failing(sink.fillBegins.bind(sink)) }),
+    ...(sink.fillEnds && { fillEnds: failing(sink.fillEnds.bind(sink)) }),
+    ...(sink.recheck && { recheck: failing(sink.recheck.bind(sink)) }),
   };
 }

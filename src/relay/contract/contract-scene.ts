@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../base/clock.ts';
+import { remaining } from '../../store/rows/sink-rows.ts';
+import type { SinkCheck as StoreComparison } from '../../store/schema/sink-tables.ts';
+import { checkText } from '../check-text.ts';
+import type { Mark } from '../sink.ts';
+import { type SinkConfig, sinkConfig } from '../sink-config.ts';
+import { viewAt } from '../store-contents.ts';
+import { type Harness, openHarness, SINK_NAME, type Version } from './harness.ts';
+
+/** So long a relay that has delivered everything needs to notice that it has nothing to do; milliseconds. */
+const IDLE_MS = 100;
+
+/** An empty store, used by one check only. */
+export interface SinkTarget {
+  /** The value of `CATCHWORD_SINK_<NAME>`. */
+  readonly url: string;
+  /** The value of `CATCHWORD_SINK_<NAME>_SECRET`. */
+  readonly secret?: string;
+  readonly read: () => Promise<Received>;
+  /** Makes the store unreachable; it keeps its contents. */
+  readonly interrupt: () => Promise<void>;
+  readonly restore: () => Promise<void>;
+  readonly remove: () => Promise<void>;
+}
+
+/** A store that only its sink can read, if it can, and that stays reachable. */
+export interface OpaqueTarget extends Pick<SinkTarget, 'url' | 'secret' | 'remove'> {
+  /** Whether the sink has `verify`. */
+  readonly verifies: boolean;
+}
+
+/** The contents of a store. */
+export interface Received {
+  /** `seq` of every event in the order of arrival; null for a store that keeps only products. */
+  readonly seqs: readonly number[] | null;
+  /** Parsed living products, by key. */
+  readonly products: ReadonlyMap<string, unknown>;
+}
+
+export interface SinkSubject {
+  /** Whether the store never gets an event twice, whatever happens. */
+  readonly effectivelyOnce: boolean;
+  readonly prepare: () => Promise<SinkTarget | OpaqueTarget>;
+  /** Ends a check. */
+  readonly signal?: AbortSignal;
+}
+
+export function book(vbid: string, version: number, more: Record<string, unknown> = {}) {
+  return { vbid, body: JSON.stringify({ vbid, version, title: `Book „${vbid}“ \\ ${version}`, ...more }) };
+}
+
+export function books(count: number, version: number, from = 0): Version[] {
+  return Array.from({ length: count }, (_, index) => book(`P${from + index}`, version));
+}
+
+export interface Scene {
+  readonly harness: Harness;
+  readonly target: SinkTarget | OpaqueTarget;
+  readonly config: SinkConfig;
+  /** The same sink with this filter and these fields. */
+  readonly withView: (where: string, fields: string) => SinkConfig;
+  /** Null: only the sink can read the store. */
+  readonly read: () => Promise<Received | null>;
+  /** Checks that the store has these products (default: the mirror's); without `read`, what the relay expects. */
+  readonly expectProducts: (expected?: ReadonlyMap<string, unknown>) => Promise<void>;
+  /** Checks that the store has the mirror's products, and the `expected` events (default: every change) in order. */
+  readonly expectAll: (expected?: readonly number[]) => Promise<void>;
+}
+
+/** Lets the relay compare the store with the mirror, as `sink verify --deep` does. */
+export async function comparison({ store, sink, until }: Harness): Promise<StoreComparison> {
+  const request = { id: randomUUID(), deep: true, repair: false, removesAll: false };
+  store.request(({ sinks }) => sinks.askCheck(sink().id, request));
+  await until('the store is compared', () => sink().checked?.id === request.id);
+  const { checked } = sink();
+  assert.ok(checked !== null);
+  return checked;
+}
+
+async function expectVerified(harness: Harness): Promise<void> {
+  const check = await comparison(harness);
+  const { sink } = harness;
+  assert.ok(check.error === null, `the store cannot be compared: ${check.error}`);
+  const [first] = check.examples;
+  assert.ok(remaining(check) === 0, `products of the store: ${checkText(sink(), check).found}; such as ${first?.vbid}`);
+}
+
+export async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<void>): Promise<void> {
+  const target = await subject.prepare();
+  const harness = openHarness(subject);
+  try {
+    const setting = { env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret };
+    // One of the checks needs a sink that parks what is refused, whatever its address says.
+    const config: SinkConfig = { ...sinkConfig(setting), refused: 'park' };
+    const withView = (where: string, fields: string): SinkConfig => sinkConfig({ ...setting, where, fields });
+    const read = async () => ('read' in target ? await target.read() : null);
+    const expectProducts = async (expected: ReadonlyMap<string, unknown> = harness.living()): Promise<void> => {
+      if ('read' in target) assert.deepEqual((await target.read()).products, expected);
+      else if (target.verifies) await expectVerified(harness);
+    };
+    const expectAll = async (expected: readonly number[] = harness.events().map(({ seq }) => seq)): Promise<void> => {
+      await harness.caughtUp();
+      await expectProducts();
+      const seqs = (await read())?.seqs ?? null;
+      if (seqs === null) return;
+      // The first arrival of each event counts.
+      assert.deepEqual(subject.effectivelyOnce ? seqs : [...new Set(seqs)], expected);
+    };
+    await work({ harness, target, config, withView, read, expectProducts, expectAll });
+  } finally {
+    await harness.close();
+    await target.remove();
+  }
+}
+
+/** Lets a connection that waits for the next call end, as a firewall or a server with a limit for idle ones does. */
+export async function endIdle(harness: Harness, target: SinkTarget): Promise<void> {
+  await harness.until('the fill has ended', () => harness.sink().cursor >= harness.sink().backfillTo);
+  await systemClock.sleep(IDLE_MS);
+  await target.interrupt();
+  await target.restore();
+}
+
+/** Checks that the store has what a view shows of the mirror's products. */
+export async function expectView({ harness, expectProducts }: Scene, { view }: SinkConfig): Promise<void> {
+  const { store } = harness;
+  await harness.until('the store has its view', () => {
+    const row = store.sinks.get(SINK_NAME);
+    if (row === undefined || row.cursor !== store.changes.lastSeq()) return false;
+    const current = viewAt(store.sinks.views(row.id), row.generation);
+    return current?.where === view?.where && current?.fields === view?.fields;
+  });
+  const seen = [...store.products.all()].map(({ vbid, body }) => [vbid, view?.of(vbid, body) ?? null] as const);
+  const expected = seen.flatMap(([vbid, json]) =>
+    json === null ? [] : [[vbid, JSON.parse(json) as unknown] as const],
+  );
+  await expectProducts(new Map(expected));
+}
+
+/** What the store says of its position, as another mirror would ask. */
+export async function positionOf(config: SinkConfig): Promise<Mark | null> {
+  const sink = await config.make();
+  const unknown = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
+  try {
+    return await sink.open(unknown, 0, AbortSignal.timeout(30_000));
+  } finally {
+    await sink.close();
+  }
+}
