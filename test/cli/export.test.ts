@@ -314,11 +314,11 @@ it('export refuses what it cannot do, and writes nothing', async () => {
   linkSync(mirror.store.path, join(dirname(mirror.store.path), 'hard.db'));
   symlinkSync(join(directory, 'nowhere'), join(directory, 'dangling.csv'));
   const wrong: readonly (readonly [string, RegExp])[] = [
-    ['mine.csv', /mine\.csv existslaces a file .*\[USAGE\]/],
+    ['mine.csv', /mine\.csv exists \[USAGE\]\nhint .*--replace/],
     ['dangling.csv', /dangling\.csv exists/],
     ['none/a.csv', /none is not a directory/],
-    [mirror.store.path, /belongs to the mirror itself/],
-    [join(dirname(mirror.store.path), 'hard.db'), /belongs to the mirror itself/],
+    [`${mirror.store.path} --format csv`, /belongs to the mirror itself/],
+    [`${join(dirname(mirror.store.path), 'hard.db')} --format csv`, /belongs to the mirror itself/],
     ['--format parquet', /parquet needs a file/],
     ['a.parquet.gz', /parquet needs a file, without \.gz/],
     ['a.ndjson --excel', /--excel is not for ndjson/],

@@ -283,7 +283,7 @@ it('doctor names the view of a sink, and members that no product has', async () 
   env.CATCHWORD_SINK_SHOP_FIELDS = 'titel, price, price.eur';
   const text = "shop gets titel, price, price.eur, where title <> 't8'";
   const found = 'Of the first 300 products: no product has titel: did you mean title?; no product has price.eur';
-  const hint = `${found}. Correct CATCHWORD_SINK_SHOP_FIELDS.`;
+  const hint = `${found}. Correct CATCHWORD_SINK_SHOP_WHERE or _FIELDS.`;
   expect(await view()).toEqual([{ check: 'view', level: 'note', text, hint }]);
   env.CATCHWORD_SINK_SHOP_FIELDS = 'title, vbid';
   expect(await view()).toMatchObject([{ level: 'ok', text: "shop gets title, vbid, where title <> 't8'" }]);

@@ -63,11 +63,14 @@ it('a page shows the name that the operator gave, as text', async () => {
 it('the login rejects a form that is incomplete or too large', async () => {
   const { web } = await serve(emptyMirror(), { token });
   const headers = { ...HTML, origin: web.url };
-  for (const fields of [{}, { name: 'Anna' }, { token, name: 'x'.repeat(20_000) }] as Record<string, string>[]) {
-    expect((await post(web, '/login', fields)).status).toBe(400);
-  }
+  const forms: readonly (readonly [Record<string, string>, number])[] = [
+    [{}, 400],
+    [{ name: 'Anna' }, 400],
+    [{ token, name: 'x'.repeat(20_000) }, 413],
+  ];
+  for (const [fields, status] of forms) expect((await post(web, '/login', fields)).status).toBe(status);
   const odd = await get(`${web.url}/login`, { method: 'POST', headers, body: token });
-  expect(odd.status).toBe(400);
+  expect(odd.status).toBe(415);
   const twice = { method: 'POST', headers: { ...headers, ...FORM }, body: `token=a&token=${token}` };
   expect((await get(`${web.url}/login`, twice)).status).toBe(400);
 });

@@ -82,7 +82,7 @@ it('a product whose pages fail is one of several', async () => {
   ).toEqual(['offset 10 ', 'offset 437', 'offset 438', 'offset 700']);
 });
 
-it('a product whose pages fail is in a delta, whose other products are read; the next delta asks from the same time', async () => {
+it('a product whose pages fail is in a delta, whose other products are read; the next delta asks from no later time', async () => {
   const { source, db, run } = await begin();
   await run();
   source.changed = bodies(['N1', 'N2', 'N3', 'N4']);
@@ -91,7 +91,9 @@ it('a product whose pages fail is in a delta, whose other products are read; the
   expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 3 });
   expect(ended.reasons[0]).toMatch(/^offset 2 cannot be read: .*the delta since/);
   source.instead = () => null;
-  expect(await run('delta')).toMatchObject({ state: 'complete', created: 1, from: ended.from });
+  const next = await run('delta');
+  expect(next).toMatchObject({ state: 'complete', created: 1 });
+  expect(next.from).toBeLessThanOrEqual(Number(ended.from));
   expect(catalogOf(db).has('N3')).toBe(true);
 });
 
