@@ -97,8 +97,9 @@ export function viewedChanges(
       keys: null,
       of: (change) => {
         const before = transition.unsure.has(change.vbid) ? undefined : had(transition, change);
-        // Another transition, or the same one from another position, may send the change with another content.
-        const from = `${current.generation}.${before === undefined ? 'x' : transition.fromCursor}`;
+        // Another transition, or the same one from another generation or position, may send the change with another content.
+        const { fromGeneration, fromCursor } = transition;
+        const from = `${current.generation}.${before === undefined ? 'x' : `${fromGeneration}.${fromCursor}`}`;
         return changeBetween(change, before ?? null, seenBy(view, change), `${tag}.${from}`, before === undefined);
       },
     };

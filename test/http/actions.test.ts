@@ -40,10 +40,10 @@ it('a form is rejected with every field that is wrong, and then nothing is recor
 it('a form is rejected if it is too long, or not a form', async () => {
   const { db, web } = await serveFilled({ items: 1 });
   const long = await post(web.url, { action: 'pause', target: 'x'.repeat(10_000) });
-  expect([long.status, await long.text()]).toEqual([400, expect.stringContaining('body is too large')]);
+  expect([long.status, await long.text()]).toEqual([413, expect.stringContaining('body is too large')]);
   const headers = { origin: web.url, 'content-type': 'text/plain' };
   const text = await fetch(`${web.url}/actions`, { method: 'POST', body: 'action=pause', headers });
-  expect(text.status).toBe(400);
+  expect(text.status).toBe(415);
   expect(reading(db).actions.list(1)).toEqual([]);
 });
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import {
   openHarness,
   SINK_NAME,
@@ -151,6 +152,9 @@ async function follow(seed: number, { filters, steps, isListed }: Plan, publishe
 
   const isSettled = (): boolean => {
     const row = store.sinks.get(SINK_NAME);
+    // A filter may read a member that none of the few products has, which looks like a typing error.
+    if (row?.held?.why === 'view')
+      store.request((writer) => changeSink(writer, 'approve', SINK_NAME, null, Date.now()));
     if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq()) return false;
     return row.opened && viewAt(store.sinks.views(row.id), row.generation)?.where === views[at]?.where;
   };

@@ -27,7 +27,7 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
   413: ['SOURCE_REFUSED', 'Send less in one request: the body is larger than the service accepts.'],
   429: [
     'SOURCE_RATE_LIMITED',
-    'Lower {setting}, or CATCHWORD_CONCURRENCY if few requests may run at once; another program may use the same key.',
+    'Lower {setting}; if few requests may run at once, lower the concurrency. Another program may use the same key.',
     'CATCHWORD_RATE_LIMIT',
   ],
   474: ['SERVICE_UNKNOWN_USER', 'Check the reference, or create the user.'],
