@@ -1,9 +1,10 @@
 import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../base/errors.ts';
-import { hostOf, isLoopback } from '../base/loopback.ts';
+import { hostOf, isLoopback, unbracketed } from '../base/loopback.ts';
 import { type Catalog, churn, type Mutation } from './catalog/changing-catalog.ts';
 import { createScriptedReplies, type ScriptedReplies } from './control/scripted-replies.ts';
 import { parseJson, readBody } from './http/body.ts';
@@ -21,12 +22,14 @@ function send(response: ServerResponse, { status, body, contentType = 'applicati
 }
 
 /**
- * Rejects a request that a page of another site lets a browser send, also by a name that resolves to 127.0.0.1.
+ * Rejects a request that a page of another site lets a browser send, also by a name that resolves to this machine: an
+ * address cannot be such a name.
  * @throws Rejection
  */
 function requireLocal({ headers: { host, origin } }: IncomingMessage): void {
-  if (isLoopback(hostOf(host)) && (origin === undefined || origin === `http://${host}`)) return;
-  throw new Rejection(403, 'Controls are for programs of this machine: use 127.0.0.1 as the host, and no other origin');
+  const name = unbracketed(hostOf(host));
+  if ((isLoopback(name) || isIP(name) !== 0) && (origin === undefined || origin === `http://${host}`)) return;
+  throw new Rejection(403, 'Controls are not for pages of other sites: use an address, such as 127.0.0.1, as the host');
 }
 
 /** Serves `/_sandbox/…`, which is not part of the interface and never limited, delayed, damaged or logged. */

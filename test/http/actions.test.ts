@@ -43,7 +43,7 @@ it('a form is rejected if it is too long, or not a form', async () => {
   expect([long.status, await long.text()]).toEqual([413, expect.stringContaining('body is too large')]);
   const headers = { origin: web.url, 'content-type': 'text/plain' };
   const text = await fetch(`${web.url}/actions`, { method: 'POST', body: 'action=pause', headers });
-  expect(text.status).toBe(415);
+  expect(text.status).toBe(400);
   expect(reading(db).actions.list(1)).toEqual([]);
 });
 

@@ -154,7 +154,7 @@ async function follow(seed: number, { filters, steps, isListed }: Plan, publishe
     const row = store.sinks.get(SINK_NAME);
     // A filter may read a member that none of the few products has, which looks like a typing error.
     if (row?.held?.why === 'view')
-      store.request((writer) => changeSink(writer, 'approve', SINK_NAME, null, Date.now()));
+      store.request((writer) => changeSink(writer, 'release', SINK_NAME, null, Date.now()));
     if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq()) return false;
     return row.opened && viewAt(store.sinks.views(row.id), row.generation)?.where === views[at]?.where;
   };
