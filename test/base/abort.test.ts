@@ -22,7 +22,9 @@ function collectGarbage(): void {
   (runInNewContext('gc') as () => void)();
 }
 
-it('a signal that lives as long as the process does not leak memory over 10,000 requests', async () => {
+it('a signal that lives as long as the process does not leak memory over 10,000 requests', {
+  tags: ['slow'],
+}, async () => {
   const source = await startRawSource([Buffer.from('{"vbid":"A"}')]);
   const config = checkedSettings(settingsFor(source.url, 'unused.db'), 'source');
   const client = createCatalogClient(config, systemClock);

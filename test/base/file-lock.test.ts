@@ -78,7 +78,7 @@ it('a file is held until it is released', () => {
   expect(readdirSync(dirname(path))).toEqual([]);
 });
 
-it('a file is held by one of several processes, and free after that one is killed', async () => {
+it('a file is held by one of several processes, and free after that one is killed', { tags: ['slow'] }, async () => {
   const path = fileIn();
   const children = startProcesses(HOLDER, path, 6);
   const first = await Promise.all(children.map(said));
@@ -98,7 +98,7 @@ it('a file is held by one of several processes, and free after that one is kille
   release?.();
 });
 
-it('a file is never held by two processes at once', async () => {
+it('a file is never held by two processes at once', { tags: ['slow'] }, async () => {
   const path = fileIn();
   const children = startProcesses(TAKER, path, 3);
   await Promise.all(children.map(said));
@@ -108,7 +108,9 @@ it('a file is never held by two processes at once', async () => {
   expect(readdirSync(dirname(path))).toEqual([]);
 });
 
-it('a file is released without removing a lock file that another process created since', async () => {
+it('a file is released without removing a lock file that another process created since', {
+  tags: ['slow'],
+}, async () => {
   const path = fileIn();
   const release = holdFile(path);
   rmSync(`${path}.lock`);

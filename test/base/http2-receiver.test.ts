@@ -49,7 +49,9 @@ async function post(agent: Agent, origin: string, body: string): Promise<number>
   return response.statusCode;
 }
 
-it('httpConnector reaches a server that speaks HTTP/2 alone, over one connection and with large bodies', async () => {
+it('httpConnector reaches a server that speaks HTTP/2 alone, over one connection and with large bodies', {
+  tags: ['slow'],
+}, async () => {
   const { url, ca, received, sessions } = await receiver();
   const agent = agentOf(ca);
   const bodies = Array.from({ length: 50 }, (_, index) => `${index}:${'x'.repeat(index * 40_000)}`);
@@ -75,7 +77,9 @@ it('httpConnector speaks HTTP/1.1 with a server that speaks both', async () => {
   expect(received).toMatchObject([{ version: '1.1', body: 'a' }]);
 });
 
-it('a webhook is posted to a receiver that speaks HTTP/2 alone, and doctor reaches it', async () => {
+it('a webhook is posted to a receiver that speaks HTTP/2 alone, and doctor reaches it', {
+  tags: ['slow'],
+}, async () => {
   const { url, cert, received } = await receiver();
   const directory = temporaryDirectory();
   const environment = {

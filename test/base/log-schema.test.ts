@@ -57,7 +57,7 @@ async function receiver(first: number, later: number): Promise<string> {
   });
 }
 
-it('a daemon logs only documented fields through a load, failures and a stop', async () => {
+it('a daemon logs only documented fields through a load, failures and a stop', { tags: ['slow'] }, async () => {
   const { sandbox, directory, settings } = await place(
     { items: 300 },
     {
@@ -102,7 +102,7 @@ it.each([
   ['whose receiver is gone', 410, '', { code: 'SINK_GONE', reason: expect.stringContaining('answered 410') }],
   ['that rejects an event under refused=stop', 422, '&refused=stop', { code: 'SINK_REFUSED' }],
   ['that rejects 20 events in a row', 422, '&batch=1', { code: 'SINK_REFUSED', reason: expect.stringMatching(/^20 /) }],
-])('a daemon logs a code when it stops a sink %s', async (_what, status, options, line) => {
+])('a daemon logs a code when it stops a sink %s', { tags: ['slow'] }, async (_what, status, options, line) => {
   const hook = `webhook+${await receiver(status, status)}/hook#allow=private${options}`;
   const { directory, settings } = await place({ items: 30 }, { CATCHWORD_SINK_HOOK: hook });
   const daemon = startService(['daemon'], settings, directory);
@@ -132,7 +132,7 @@ it('a service logs the error that ends it, even before it has started', async ()
   }
 });
 
-it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', async () => {
+it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', { tags: ['slow'] }, async () => {
   const { directory, settings } = await place({ items: 10 }, { LOG_LEVEL: 'info', LOG_OUTPUT: 'split' });
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
@@ -146,7 +146,7 @@ it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', asyn
 it.each([
   ['with colours', {}],
   ['without colours if NO_COLOR is set', { NO_COLOR: '1' }],
-])('a daemon logs readable lines on a terminal, %s', async (_what, more) => {
+])('a daemon logs readable lines on a terminal, %s', { tags: ['slow'] }, async (_what, more) => {
   const { directory, settings } = await place({ items: 10 }, { LOG_LEVEL: 'info', ...more });
   const { code, stdout, stderr } = await runOnTerminal(['daemon'], settings, directory);
   expect({ code, stderr }, stdout).toMatchObject({ code: 0 });

@@ -149,6 +149,7 @@ it('catchword reports that a full disk behind stdout takes no help', async () =>
 
 it.each([[['licenses', '--json']], [['credentials', 'verify', 'users.csv']]])(
   'catchword reports a full disk behind stdout: %j',
+  { tags: ['slow'] },
   async (args) => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'users.csv'), csvOf(20_000));

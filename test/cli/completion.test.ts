@@ -66,7 +66,7 @@ async function inBash(lines: readonly string[]): Promise<string[][]> {
     .map((line) => line.split(' ').filter((word) => word !== ''));
 }
 
-it('completion in bash offers every command and every option that the help lists', async () => {
+it('completion in bash offers every command and every option that the help lists', { tags: ['slow'] }, async () => {
   const commands = documented();
   expect(commands.length).toBeGreaterThan(VERBS.length);
   const [verbs, ...offered] = await inBash([
@@ -116,7 +116,7 @@ zle -N show; bindkey '^X' show; PS1=''; print re''ady`;
 
 it.skipIf(isMissing('zsh'))(
   'completion in zsh completes commands, options, values and names of files',
-  { tags: ['stores'] },
+  { tags: ['stores', 'slow'] },
   async () => {
     const completion = await script('zsh');
     const start = `${completion}.start`;

@@ -63,7 +63,9 @@ it.each([
   }
 });
 
-it('accounts with the longest keys get an answer to a full batch that is not too long to read', async () => {
+it('accounts with the longest keys get an answer to a full batch that is not too long to read', {
+  tags: ['slow'],
+}, async () => {
   const submitted = await read('users.csv', `reference\n${`${'x'.repeat(255)}\n`.repeat(10_000)}`);
   const others = { guid: 'G'.repeat(36), email: 'e'.repeat(128), 'access-token': 't'.repeat(64) };
   const content = submitted.map(({ reference }) => ({ name: 'credential', attributes: { ...others, reference } }));

@@ -62,7 +62,7 @@ it.each<[string, string, string, (from: string, to: string) => void, string]>([
   expect(server.asked).toEqual([]);
 });
 
-it('credentials verify does not write a file that another run writes', async () => {
+it('credentials verify does not write a file that another run writes', { tags: ['slow'] }, async () => {
   const { server, directory, env, path } = await place(csvOf(2), ({ body }, index) =>
     index === 0 ? null : verify(body),
   );

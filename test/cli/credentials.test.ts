@@ -23,7 +23,9 @@ it('credentials verify reads CSV and writes CSV', async () => {
   expect(server.asked[0]?.body).not.toContain('ada@example.com');
 });
 
-it('credentials verify exits with 3 if an account is not verified, also by the run that was interrupted', async () => {
+it('credentials verify exits with 3 if an account is not verified, also by the run that was interrupted', {
+  tags: ['slow'],
+}, async () => {
   let isStuck = true;
   const users = csvOf(10_001).replace('r0\n', 'no-reader\n');
   const reply = ({ body }: { body: string }, index: number) =>
@@ -66,7 +68,7 @@ it.each([
   expect(ended).toMatchObject({ code: 0, stdout: `${HEAD}\na,G,t-a,a@b.example,,\n` });
 });
 
-it('credentials verify resumes after the last complete batch', async () => {
+it('credentials verify resumes after the last complete batch', { tags: ['slow'] }, async () => {
   let answers = 2;
   const reply = ({ body }: { body: string }): Reply | string => (answers-- > 0 ? verify(body) : { status: 400 });
   const { server, directory, verified } = await place(csvOf(25_000), reply);
@@ -95,7 +97,7 @@ it('credentials verify resumes after the last complete batch', async () => {
 it.each([
   ['SIGINT', 130, /interrupted after 10,000 accounts\nhint {2}[^\n]*are kept\. Repeat the command to resume\.\n$/],
   ['SIGKILL', null, /^$/],
-] as const)('credentials verify resumes after %s', async (signal, code, message) => {
+] as const)('credentials verify resumes after %s', { tags: ['slow'] }, async (signal, code, message) => {
   let isStuck = true;
   const { server, directory, env, verified } = await place(csvOf(10_001), ({ body }, index) =>
     index === 0 || !isStuck ? verify(body) : null,

@@ -39,6 +39,7 @@ function makeHoles({ db }: Place): void {
 
 it.skipIf(!sqliteToolsAvailable)(
   'the advice about VACUUM frees what it says while catchword is stopped, and the mirror goes on',
+  { tags: ['slow'] },
   async () => {
     const source = await filled({ items: 200 });
     expect(await diskOf(source)).toMatchObject({

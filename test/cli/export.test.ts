@@ -143,7 +143,9 @@ const TITLES = [
   'a\u0085b',
 ];
 
-it('export writes CSV whose rows and texts Python, sqlite3 and DuckDB read alike, whatever a text contains', async () => {
+it('export writes CSV whose rows and texts Python, sqlite3 and DuckDB read alike, whatever a text contains', {
+  tags: ['slow'],
+}, async () => {
   const mirror = temporaryMirror();
   mirror.change(TITLES.map((title, at) => ({ vbid: `P${at}`, body: JSON.stringify({ vbid: `P${at}`, title }) })));
   const { save, directory } = exporter(mirror);
@@ -252,7 +254,7 @@ it('export writes Parquet that DuckDB reads as the view catalog, with types, nul
   expect(await duck(`SELECT count(*)::INT AS n FROM '${join(directory, 'none.parquet')}'`)).toEqual([{ n: 0 }]);
 });
 
-it('export writes Parquet in row groups that DuckDB reads together', async () => {
+it('export writes Parquet in row groups that DuckDB reads together', { tags: ['slow'] }, async () => {
   const mirror = temporaryMirror();
   const long = 'x'.repeat(1_000_000);
   for (let number = 0; number < 20; number++) {
@@ -344,7 +346,7 @@ it('export refuses what it cannot do, and writes nothing', async () => {
   expect((await command('export', '--at', '0')).stdout).toBe('');
 });
 
-it('export leaves no file behind when it is killed, interrupted, or the disk is full', async () => {
+it('export leaves no file behind when it is killed, interrupted, or the disk is full', { tags: ['slow'] }, async () => {
   const here = await filled({ items: 20_000, details: true });
   const { settings, directory } = here;
   const names = (): string[] => readdirSync(directory).filter((name) => !name.startsWith('catalog.db'));
@@ -369,7 +371,9 @@ it('export leaves no file behind when it is killed, interrupted, or the disk is 
   expect(statSync(join(directory, 'a.parquet')).mode & 0o777).toBe(0o600);
 });
 
-it('export ends without an error when the reader of stdout goes away, and says that it was interrupted', async () => {
+it('export ends without an error when the reader of stdout goes away, and says that it was interrupted', {
+  tags: ['slow'],
+}, async () => {
   const { settings, directory } = await filled({ items: 5_000, details: true });
   const piped = `"$0" "$@" | head -n 1 | wc -l; echo "\${PIPESTATUS[0]}"`;
   const ended = await runProcess(['bash', '-c', piped, process.execPath, CLI, 'export'], settings, directory);

@@ -130,7 +130,7 @@ it('changes --follow runs until a signal', async () => {
   expect(lines(ended.stdout)).toHaveLength(1);
 });
 
-it('changes --follow ends without an error when its reader goes away', async () => {
+it('changes --follow ends without an error when its reader goes away', { tags: ['slow'] }, async () => {
   const following = start(['changes', '--follow'], settings, directory);
   await following.shows('"sequence"');
   following.child.stdout?.destroy();
@@ -195,7 +195,7 @@ it('secrets do not appear in any output, at any log level', async () => {
   }
 });
 
-it('demo ends with every product identical', async () => {
+it('demo ends with every product identical', { tags: ['slow'] }, async () => {
   const { stdout, ...ended } = await runHere(['demo', '--json'], {}, temporaryDirectory());
   expect(ended).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toMatchObject({ compared: 20_001, different: 0, onlyHere: 2, changes: 9 });

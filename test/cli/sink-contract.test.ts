@@ -74,7 +74,7 @@ function moduleAt(directory: string, more = '') {
 }
 
 describe('the command sink contract', () => {
-  it('passes a module that keeps what it gets, and leaves nothing behind', async () => {
+  it('passes a module that keeps what it gets, and leaves nothing behind', { tags: ['slow'] }, async () => {
     const { file, url } = moduleAt(temporaryDirectory());
     const { code, stderr, checks } = await tryStore(url);
     expect(failures(checks)).toEqual([]);
@@ -88,7 +88,7 @@ describe('the command sink contract', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('finds that a module loses the changes of a product', async () => {
+  it('finds that a module loses the changes of a product', { tags: ['slow'] }, async () => {
     const { code, checks } = await tryStore(moduleAt(temporaryDirectory(), '&loses=P7').url);
     expect(code).toBe(1);
     const found = 'products of the store: 1 differ, 0 missing, 0 extra, 59 equal; such as P7';
@@ -130,15 +130,19 @@ describe('the command sink contract', () => {
     expect(readdirSync(directory)).toEqual(['notes.jsonl']);
   });
 
-  it.each(['', '?rotate=20kB&refused=stop'])('passes files with the options %j, and removes them', async (options) => {
-    const directory = temporaryDirectory();
-    const { code, checks } = await tryStore(`jsonl:${join(directory, 'try.jsonl')}${options}`);
-    expect(failures(checks)).toEqual([]);
-    expect(code).toBe(0);
-    expect(readdirSync(directory)).toEqual([]);
-  });
+  it.each(['', '?rotate=20kB&refused=stop'])(
+    'passes files with the options %j, and removes them',
+    { tags: ['slow'] },
+    async (options) => {
+      const directory = temporaryDirectory();
+      const { code, checks } = await tryStore(`jsonl:${join(directory, 'try.jsonl')}${options}`);
+      expect(failures(checks)).toEqual([]);
+      expect(code).toBe(0);
+      expect(readdirSync(directory)).toEqual([]);
+    },
+  );
 
-  it('removes what an earlier try has left', async () => {
+  it('removes what an earlier try has left', { tags: ['slow'] }, async () => {
     // The mirrors of tests are those of the checks.
     const { target } = await fedBefore(jsonlTarget(), 3);
     const { code, checks } = await tryStore(target.url);
@@ -146,7 +150,7 @@ describe('the command sink contract', () => {
     expect(code).toBe(0);
   });
 
-  it('passes a bucket of S3, and removes only what it wrote there', async () => {
+  it('passes a bucket of S3, and removes only what it wrote there', { tags: ['slow'] }, async () => {
     const store = await startS3();
     onTestFinished(() => store.stop());
     store.objects.set('books/try/theirs', Buffer.from(''));
@@ -161,7 +165,7 @@ describe('the command sink contract', () => {
     expect(failures(checks)).toEqual([[expect.any(String), expect.stringMatching(/it is removed in the end$/)]]);
   });
 
-  it('tells of a webhook that only its answers were checked', async () => {
+  it('tells of a webhook that only its answers were checked', { tags: ['slow'] }, async () => {
     const target = await webhookTarget();
     const url = target.url.replace('/hook?key=of+the+receiver', '/?{secret}');
     const { code, checks } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: target.secret ?? '' });
@@ -202,7 +206,7 @@ describe('the command sink contract', () => {
       return (await postgres.client.query<{ name: string }>(text)).rows.map(({ name }) => name);
     };
 
-    it('passes a table, and removes all but the table that sinks share', async () => {
+    it('passes a table, and removes all but the table that sinks share', { tags: ['slow'] }, async () => {
       const url = `postgres://postgres:{secret}@127.0.0.1:${postgres.port}/postgres?table=try`;
       const { code, checks } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: 'hunter2secret' });
       expect(failures(checks)).toEqual([]);
@@ -235,7 +239,9 @@ describe('the command sink contract', () => {
   describe.skipIf(!mariadbAvailable)('with MariaDB', { tags: ['stores'] }, () => {
     const maria = useMariadb();
 
-    it('passes a table of MariaDB by comparing it, and removes all but the table of cursors', async () => {
+    it('passes a table of MariaDB by comparing it, and removes all but the table of cursors', {
+      tags: ['slow'],
+    }, async () => {
       const { code, checks } = await tryStore(`mysql://root@127.0.0.1:${maria.server.port}/shop?table=try`);
       expect(failures(checks)).toEqual([]);
       expect(code).toBe(0);
@@ -252,7 +258,7 @@ describe('the command sink contract', () => {
       await redis.client.auth('hunter2secret');
     });
 
-    it('passes a stream with a password from a variable, and removes it', async () => {
+    it('passes a stream with a password from a variable, and removes it', { tags: ['slow'] }, async () => {
       const url = `redis://:{secret}@127.0.0.1:${redis.server.port}?stream=try`;
       const { code, checks, stderr } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: 'hunter2secret' });
       expect(failures(checks)).toEqual([]);
@@ -272,7 +278,7 @@ describe('the command sink contract', () => {
   describe.skipIf(!natsAvailable)('with NATS', { tags: ['stores'] }, () => {
     const nats = useNats();
 
-    it('passes a JetStream stream, and removes it', async () => {
+    it('passes a JetStream stream, and removes it', { tags: ['slow'] }, async () => {
       const { code, checks } = await tryStore(`nats://127.0.0.1:${nats.server.port}?subject=try`);
       expect(failures(checks)).toEqual([]);
       expect(code).toBe(0);

@@ -132,7 +132,7 @@ it('sink parked lists parked events, and sink skip skips one', async () => {
   expect(await parked()).toMatchObject([{ seq: 2, state: 'ready' }]);
 });
 
-it('sink retry redelivers refused events, and resumes the sink', async () => {
+it('sink retry redelivers refused events, and resumes the sink', { tags: ['slow'] }, async () => {
   const { bench, directory, env, expectSink, list } = open();
   const hook = { refuses: true };
   const target = await webhookTarget(() => ({ status: hook.refuses ? 422 : 204 }), '&batch=1');
@@ -274,7 +274,7 @@ it('sink rename refuses, and changes nothing', async () => {
   expect(row('shop')).toBeUndefined();
 });
 
-it('sink forget forgets a sink whose setting was removed', async () => {
+it('sink forget forgets a sink whose setting was removed', { tags: ['slow'] }, async () => {
   const { bench, env, without, expectSink, list, lines, startRelay } = open();
   bench.change(books(2, 1));
   await relay(bench, env);
@@ -340,7 +340,7 @@ it.each([
   expect((await running.ended).code).toBe(code ?? 0);
 });
 
-it('relay reads a quoted address from .env', async () => {
+it('relay reads a quoted address from .env', { tags: ['slow'] }, async () => {
   const { bench, directory, without } = open();
   const hook = await webhookTarget(() => ({ status: 204 }));
   onTestFinished(hook.remove);
@@ -352,7 +352,7 @@ it('relay reads a quoted address from .env', async () => {
   expect(hook.events).toHaveLength(2);
 });
 
-it('secrets of sinks appear nowhere', async () => {
+it('secrets of sinks appear nowhere', { tags: ['slow'] }, async () => {
   const { bench, directory, env, sink } = open();
   const hook = await webhookTarget(() => ({ status: 500 }));
   onTestFinished(hook.remove);

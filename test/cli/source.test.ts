@@ -60,7 +60,7 @@ it.each<[string[], string, NodeJS.Signals, number]>([
   [['asset', 'put', 'A', '--file', '-'], '', 'SIGINT', 130],
   [['package', 'create', 'A', '--file', '-'], '', 'SIGTERM', 143],
   [['user', 'create', '--email', 'a@b.example', '--password-stdin', ...NAMES], '', 'SIGINT', 130],
-])('a command that waits for stdin is interrupted: %j', async (args, input, signal, code) => {
+])('a command that waits for stdin is interrupted: %j', { tags: ['slow'] }, async (args, input, signal, code) => {
   const { server, directory, env } = await place();
   const running = startWaiting(args, env, directory);
   await write(running, input);
@@ -75,6 +75,7 @@ it.each<string[]>([
   ['asset', 'put', 'A', '--file', '-'],
 ])(
   'a command that waits for stdin is interrupted even if the same signal ends the input: %s %s %s %s',
+  { tags: ['slow'] },
   async (...args) => {
     const { directory, env } = await place();
     const running = startWaiting(args, env, directory);
@@ -85,7 +86,7 @@ it.each<string[]>([
   },
 );
 
-it('a command that waits for stdin ends when the reader of its output ends', async () => {
+it('a command that waits for stdin ends when the reader of its output ends', { tags: ['slow'] }, async () => {
   const { server, directory, env } = await place();
   const running = startWaiting(['credentials', 'verify', '-'], env, directory);
   running.child.stdout?.destroy();

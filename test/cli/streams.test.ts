@@ -15,7 +15,9 @@ function json(body: object): Reply {
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-it('a full disk behind stderr does not change the result or the exit code of a command', async () => {
+it('a full disk behind stderr does not change the result or the exit code of a command', {
+  tags: ['slow'],
+}, async () => {
   const { directory, env } = await place(csvOf(1));
   const args = ['credentials', 'verify', 'users.csv', '--out', 'r.csv'];
   const ended = await runRedirected(args, '2> /dev/full', env, directory);
@@ -25,7 +27,7 @@ it('a full disk behind stderr does not change the result or the exit code of a c
   expect(wrong).toMatchObject({ code: 2, signal: null });
 });
 
-it('a full disk behind stderr does not stop a daemon', async () => {
+it('a full disk behind stderr does not stop a daemon', { tags: ['slow'] }, async () => {
   const server = await serve(() => ({ status: 503 }));
   const cwd = temporaryDirectory();
   const full = openSync('/dev/full', 'w');

@@ -39,7 +39,9 @@ it('the thread that serves HTTP fails if the thread ends by itself, whatever end
   await expect(startWebThread(dataFor(''), programThat('process.exit(0)'))).rejects.toThrow('has ended');
 });
 
-it('the thread that serves HTTP answers with metrics while the thread of the daemon computes', async () => {
+it('the thread that serves HTTP answers with metrics while the thread of the daemon computes', {
+  tags: ['slow'],
+}, async () => {
   const server = createServer();
   const port = await listen(server);
   server.close();
@@ -58,7 +60,9 @@ it('the thread that serves HTTP answers with metrics while the thread of the dae
   await service.stop();
 });
 
-it('the thread that serves HTTP does not call a daemon healthy whose own thread hangs', async () => {
+it('the thread that serves HTTP does not call a daemon healthy whose own thread hangs', {
+  tags: ['slow'],
+}, async () => {
   const server = createServer();
   const port = await listen(server);
   server.close();
@@ -88,7 +92,7 @@ it('the thread that serves HTTP gets no secret but the token that its clients se
   expect(sent).not.toMatch(/SANDBOXKEY|sandboxtoken|jsonl/);
 });
 
-it('a daemon shows the figures of its own thread, and the requests that it made', async () => {
+it('a daemon shows the figures of its own thread, and the requests that it made', { tags: ['slow'] }, async () => {
   const { settings, directory } = await place({ items: 30 });
   const daemon = startService(['daemon'], { ...settings, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' }, directory);
   const url = await addressOf(daemon);
@@ -102,7 +106,7 @@ it('a daemon shows the figures of its own thread, and the requests that it made'
   expect(await daemon.stop()).toMatchObject({ code: 0, stdout: '' });
 });
 
-it('a daemon ends with the error of its settings if HTTP cannot be served', async () => {
+it('a daemon ends with the error of its settings if HTTP cannot be served', { tags: ['slow'] }, async () => {
   const { settings, directory } = await place({ items: 30 });
   const server = createServer();
   const taken = String(await listen(server));

@@ -167,7 +167,9 @@ function byRank(one: Answered, other: Answered): number {
 const RUNS = { numRuns: Number(env.CATCHWORD_TEST_RUNS ?? 3_000) };
 
 // @rule 4.3-4
-it('no account gets the result of another if elements with a submitted key come in any order', () => {
+it('no account gets the result of another if elements with a submitted key come in any order', {
+  tags: ['slow'],
+}, () => {
   fc.assert(
     fc.property(batch, (all) => {
       const list = all.flatMap((one) => answered(one, false));

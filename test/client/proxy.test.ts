@@ -225,7 +225,7 @@ it('the source is read through the proxy, by its whole address', async () => {
   expect(stdout).not.toMatch(/ssword|path-secret/);
 });
 
-it('the source is read directly on loopback, whatever the proxy', async () => {
+it('the source is read directly on loopback, whatever the proxy', { tags: ['slow'] }, async () => {
   const sandbox = await sandboxFor({ items: 3 });
   const { url, asked } = await startHttpProxy(1);
   const directory = temporaryDirectory();

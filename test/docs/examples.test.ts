@@ -73,7 +73,7 @@ beforeAll(async () => {
 
 afterAll(() => sandbox.stop());
 
-it('examples/shop-index.mjs builds an index from the mirror, and follows its changes', async () => {
+it('examples/shop-index.mjs builds an index from the mirror, and follows its changes', { tags: ['slow'] }, async () => {
   const examples = join(project, 'node_modules/catchword/examples');
   const index = start(join(examples, 'shop-index.mjs'), 'data/catalog.db');
   const [, count] = /^(\d+) products to sell$/.exec(await index.line()) ?? [];
@@ -88,7 +88,7 @@ it.each([
   ['meilisearch-sink.mjs', createMeilisearch],
   ['typesense-sink.mjs', createTypesense],
   ['kafka-sink.mjs', createKafka],
-])('examples/%s feeds its engine from where a user has copied it to', async (module, create) => {
+])('examples/%s feeds its engine from where a user has copied it to', { tags: ['slow'] }, async (module, create) => {
   const engine = create();
   const { url, remove } = await serveEngine(engine);
   onTestFinished(remove);
@@ -113,29 +113,33 @@ it.each([
   await once(relay, 'exit');
 });
 
-it.each(['mjs', 'py'])('examples/receive-webhook.%s receives what a webhook sends', async (language) => {
-  const secret = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
-  environment.WEBHOOK_SECRET = secret;
-  environment.PORT = '0';
-  const receiver = start(join(project, `node_modules/catchword/examples/receive-webhook.${language}`));
-  const [, port] = /listening on (\d+)/.exec(await receiver.line()) ?? [];
-  const url = `http://127.0.0.1:${port}/`;
-  const other = `whsec_${Buffer.from('another secret of the same length').toString('base64')}`;
-  const post = async (body: string, keys = [secret], at = new Date()): Promise<number> => {
-    const headers = {
-      'webhook-id': 'msg_1',
-      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-      'webhook-signature': keys.map((key) => new Webhook(key).sign('msg_1', at, body)).join(' '),
+it.each(['mjs', 'py'])(
+  'examples/receive-webhook.%s receives what a webhook sends',
+  { tags: ['slow'] },
+  async (language) => {
+    const secret = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
+    environment.WEBHOOK_SECRET = secret;
+    environment.PORT = '0';
+    const receiver = start(join(project, `node_modules/catchword/examples/receive-webhook.${language}`));
+    const [, port] = /listening on (\d+)/.exec(await receiver.line()) ?? [];
+    const url = `http://127.0.0.1:${port}/`;
+    const other = `whsec_${Buffer.from('another secret of the same length').toString('base64')}`;
+    const post = async (body: string, keys = [secret], at = new Date()): Promise<number> => {
+      const headers = {
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+        'webhook-signature': keys.map((key) => new Webhook(key).sign('msg_1', at, body)).join(' '),
+      };
+      return (await fetch(url, { method: 'POST', headers, body })).status;
     };
-    return (await fetch(url, { method: 'POST', headers, body })).status;
-  };
-  const { stdout } = await run('npx', ['catchword', 'changes', '--limit', '3'], { cwd: project, env: environment });
-  expect(await post(`[${stdout.trim().split('\n').join(',')}]`)).toBe(204);
-  expect(await receiver.line()).toMatch(/^\d+: sell /);
-  expect(await post('[{}]')).toBe(400);
-  expect(await post('[]', [other])).toBe(401);
-  expect(await post('[]', [])).toBe(401);
-  expect(await post('[]', [other, secret])).toBe(204);
-  expect(await post('[]', [secret], new Date(Date.now() - 600_000))).toBe(401);
-  expect(await receiver.stop()).toBe(0);
-});
+    const { stdout } = await run('npx', ['catchword', 'changes', '--limit', '3'], { cwd: project, env: environment });
+    expect(await post(`[${stdout.trim().split('\n').join(',')}]`)).toBe(204);
+    expect(await receiver.line()).toMatch(/^\d+: sell /);
+    expect(await post('[{}]')).toBe(400);
+    expect(await post('[]', [other])).toBe(401);
+    expect(await post('[]', [])).toBe(401);
+    expect(await post('[]', [other, secret])).toBe(204);
+    expect(await post('[]', [secret], new Date(Date.now() - 600_000))).toBe(401);
+    expect(await receiver.stop()).toBe(0);
+  },
+);

@@ -83,7 +83,7 @@ describe('schemas/event.json', () => {
     expect(JSON.parse((await get(`${web.url}/schemas/event.json`)).text)).toEqual(JSON.parse(file));
   });
 
-  it('fits every event of a mirror, as parseEvent does', async () => {
+  it('fits every event of a mirror, as parseEvent does', { tags: ['slow'] }, async () => {
     const { db, settings, sandbox, directory } = await filled({ items: 1_500, details: true, withdrawnForMs: 0 });
     sandbox.catalog.mutate({ update: 20, remove: 5, create: 3, seed: 1 });
     await load(settings, 'full');

@@ -67,7 +67,7 @@ it('the API pages through the change log without a gap or a duplicate', async ()
   expect(first.events).toHaveLength(1_000);
 });
 
-it('the API pages through the changes that match, past any number of others', async () => {
+it('the API pages through the changes that match, past any number of others', { tags: ['slow'] }, async () => {
   const { db, settings, sandbox } = await filled({ items: 11_000, details: true });
   const since = new Date().toISOString();
   sandbox.catalog.mutate({ update: 5, remove: 1, seed: 1 });
@@ -100,7 +100,7 @@ it('the API pages through the changes that match, past any number of others', as
   mirror.close();
 });
 
-it('the API ends a page of large bodies early, and says where to continue', async () => {
+it('the API ends a page of large bodies early, and says where to continue', { tags: ['slow'] }, async () => {
   const { web } = await serveFilled({ items: 6_000, details: true });
   const seen: number[] = [];
   let requests = 0;

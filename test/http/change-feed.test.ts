@@ -44,7 +44,7 @@ it('the feed reads a batch once for all readers at the same place', async () => 
   expect(() => feed.batch(7)).toThrow(/no such table/);
 });
 
-it('the feed keeps batches for each view by itself, within one bound', async () => {
+it('the feed keeps batches for each view by itself, within one bound', { tags: ['slow'] }, async () => {
   const { feed } = await feedOf({ items: 5_000, details: true });
   const [few, none] = [{ fields: 'title' }, { where: '0' }].map((given) => readerView(given));
   const batches = [undefined, few, none].map((view) => feed.batch(0, view));
@@ -58,7 +58,7 @@ it('the feed keeps batches for each view by itself, within one bound', async () 
   expect(feed.batch(0, few)).not.toBe(batches[1]);
 });
 
-it('the feed does not keep batches without limit', async () => {
+it('the feed does not keep batches without limit', { tags: ['slow'] }, async () => {
   const { feed } = await feedOf({ items: 5_000, details: true });
   const [start] = batchesOf(feed);
   // Ten megabytes were read since.

@@ -106,7 +106,7 @@ it('the description has the parameters as the routes take them', async () => {
   expect(of('/api/changes/stream')?.map(({ name }) => name)).toEqual(['after', 'where', 'fields']);
 });
 
-it('the description has every answer of a server exactly', async () => {
+it('the description has every answer of a server exactly', { tags: ['slow'] }, async () => {
   const { db, settings, sandbox } = await filled({ items: 3_000, details: true, withdrawnForMs: 0 });
   sandbox.catalog.mutate({ update: 5, remove: 2, seed: 1 });
   await load(settings, 'full');

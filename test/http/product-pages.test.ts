@@ -166,7 +166,7 @@ it('the page rejects a version that does not exist', async () => {
   expect(await answers('/products/P1?before=-1')).toMatchObject({ status: 400, text: /before: .*is not valid/ });
 });
 
-it('the history pages through 20,000 changes of one product, each once', async () => {
+it('the history pages through 20,000 changes of one product, each once', { tags: ['slow'] }, async () => {
   const { change, html, store, row } = await scene();
   const total = 20_000;
   const version = (n: number) => ({ vbid: 'P1', body: body('P1', `"title":"Book","n":${n},"early":${n < 9}`) });

@@ -44,17 +44,33 @@ async function productPages(
   return pages;
 }
 
-it.skipIf(!sqliteToolsAvailable)('the pages of /api/products have the products that sqlite3 selects', async () => {
-  const { change, store, web } = await serveHarness();
-  change(Array.from({ length: 60 }, (_, nth) => ({ vbid: `P ${nth}é&`, body: body(`P ${nth}é&`, nth) })));
-  change([{ vbid: 'P 7é&', body: null }]);
-  for (const where of ["title = 'Tide 1'", 'format IS NULL', EUR, `NOT ${EUR}`, "vbid > 'P 3'", '0', 'true', 'NULL']) {
-    const selected = await sqlite3(store.path, `SELECT vbid FROM catalog WHERE ${where} ORDER BY vbid\n`);
-    const pages = await productPages(web.url, { where, limit: 7 });
-    expect([where, ...pages.flatMap(({ products }) => products.map(({ vbid }) => vbid))]).toEqual([where, ...selected]);
-    expect(pages.every(({ products, failed }) => products.length <= 7 && failed === 0)).toBe(true);
-  }
-});
+it.skipIf(!sqliteToolsAvailable)(
+  'the pages of /api/products have the products that sqlite3 selects',
+  { tags: ['slow'] },
+  async () => {
+    const { change, store, web } = await serveHarness();
+    change(Array.from({ length: 60 }, (_, nth) => ({ vbid: `P ${nth}é&`, body: body(`P ${nth}é&`, nth) })));
+    change([{ vbid: 'P 7é&', body: null }]);
+    for (const where of [
+      "title = 'Tide 1'",
+      'format IS NULL',
+      EUR,
+      `NOT ${EUR}`,
+      "vbid > 'P 3'",
+      '0',
+      'true',
+      'NULL',
+    ]) {
+      const selected = await sqlite3(store.path, `SELECT vbid FROM catalog WHERE ${where} ORDER BY vbid\n`);
+      const pages = await productPages(web.url, { where, limit: 7 });
+      expect([where, ...pages.flatMap(({ products }) => products.map(({ vbid }) => vbid))]).toEqual([
+        where,
+        ...selected,
+      ]);
+      expect(pages.every(({ products, failed }) => products.length <= 7 && failed === 0)).toBe(true);
+    }
+  },
+);
 
 it('a page of /api/products has the bytes of the fields, and the position after which changes come', async () => {
   const { change, web } = await serveHarness();

@@ -17,7 +17,7 @@ async function stop(running: Running): Promise<void> {
   expect(ended.stderr).toContain('"msg":"stopped"');
 }
 
-it('catchword web needs no API key, and ends its streams when it stops', async () => {
+it('catchword web needs no API key, and ends its streams when it stops', { tags: ['slow'] }, async () => {
   const { db, directory, sandbox } = await filled({ items: 30 });
   const web = startService(['web'], { CATCHWORD_BASE_URL: sandbox.url, CATCHWORD_DB: db, ...LISTENING }, directory);
   const url = await addressOf(web);
@@ -64,7 +64,7 @@ it.each([
   ['relay', '0'],
   ['web', '0'],
   ['daemon', 'off'],
-])('catchword %s answers with its own figures at a port of its own', async (role, port) => {
+])('catchword %s answers with its own figures at a port of its own', { tags: ['slow'] }, async (role, port) => {
   const { directory, settings } = await filled({ items: 3 });
   const own = { CATCHWORD_SINK_A: 'jsonl:a', CATCHWORD_HTTP_PORT: port, LOG_LEVEL: 'info' };
   const http = { CATCHWORD_METRICS_PORT: '0', CATCHWORD_HTTP_TOKEN: 'a-token' };
@@ -83,7 +83,7 @@ it.each([
   await stop(relay);
 });
 
-it('catchword daemon serves new changes, with a token from a file', async () => {
+it('catchword daemon serves new changes, with a token from a file', { tags: ['slow'] }, async () => {
   const { directory, settings, sandbox } = await place(
     { items: 500 },
     { ...LISTENING, CATCHWORD_DELTA_CRON: '* * * * * *' },
@@ -103,7 +103,7 @@ it('catchword daemon serves new changes, with a token from a file', async () => 
   expect((await daemon.ended).stderr).not.toContain('from-a-file');
 });
 
-it('catchword daemon serves no HTTP if the port is off', async () => {
+it('catchword daemon serves no HTTP if the port is off', { tags: ['slow'] }, async () => {
   const { directory, settings } = await place({ items: 5 }, { CATCHWORD_HTTP_PORT: 'off', LOG_LEVEL: 'info' });
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');

@@ -140,7 +140,7 @@ it('a search refuses those that wait when it stops', async () => {
   for (const error of await Promise.all(refused)) expect(error).toMatchObject({ code: 'INTERRUPTED' });
 });
 
-it('the server answers 503, and when to come back, for a search that takes too long', async () => {
+it('the server answers 503, and when to come back, for a search that takes too long', { tags: ['slow'] }, async () => {
   const { program } = programThat('');
   const { web } = await serveFilled({ items: 10 }, { searchApart: { program, limits: { runMs: 50 } } });
   const { status, headers, text } = await get(`${web.url}/api/products?q=a*`);

@@ -47,7 +47,7 @@ async function textOf(stream: AsyncIterable<Buffer>, encoding: BufferEncoding = 
   return Buffer.concat(chunks).toString(encoding);
 }
 
-it('the server stops listening at once, and waits until open responses are received', async () => {
+it('the server stops listening at once, and waits until open responses are received', { tags: ['slow'] }, async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const { web } = await serve(db, PATIENT);
   const page = (await get(`${web.url}${PAGE}`)).text;
@@ -96,7 +96,7 @@ it('the server that stops does not wait for clients without a complete request',
   await web.stop();
 });
 
-it('the server that stops does not wait for clients that disconnected', async () => {
+it('the server that stops does not wait for clients that disconnected', { tags: ['slow'] }, async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const { web } = await serve(db, PATIENT);
   const watched = watchResponses();

@@ -19,7 +19,7 @@ async function eventIdOf(url: string, seq: number): Promise<string> {
   return events[0]?.id ?? '';
 }
 
-it('the stream sends every event in order, as the pages have it, then new ones', async () => {
+it('the stream sends every event in order, as the pages have it, then new ones', { tags: ['slow'] }, async () => {
   const { settings, sandbox, web } = await serveFilled({ items: 1_500, details: true }, { limits: { pollMs: 5 } });
   const reader = await openReader(`${web.url}/api/changes/stream`);
   expect(reader.response.headers).toMatchObject({
@@ -45,7 +45,7 @@ it('the stream sends every event in order, as the pages have it, then new ones',
   }
 });
 
-it('the stream resumes exactly where a reader was cut off, during a load', async () => {
+it('the stream resumes exactly where a reader was cut off, during a load', { tags: ['slow'] }, async () => {
   const { db, settings, sandbox } = await place({ items: 12_000, latencyMs: 5 }, { CATCHWORD_PER_PAGE: '100' });
   const { web } = await serve(db, { limits: { pollMs: 1 } });
   const loading = load(settings, 'full');
@@ -193,7 +193,7 @@ it('the number of streams is limited, and a closed stream makes room for another
   expect(await third.events(3)).toHaveLength(3);
 });
 
-it('the number of streams may reach 300, which all get new changes', async () => {
+it('the number of streams may reach 300, which all get new changes', { tags: ['slow'] }, async () => {
   const { settings, sandbox, web } = await serveFilled({ items: 3 }, { limits: { pollMs: 5 } });
   const stream = `${web.url}/api/changes/stream?after=latest`;
   const readers = await Promise.all(Array.from({ length: 300 }, () => openReader(stream)));
@@ -220,7 +220,9 @@ it('a stream too many refuses an EventSource so that it comes back later, and ke
   expect(await admitted.until(() => true)).toMatchObject({ retry: '3000' });
 });
 
-it('a server that stops ends every stream with a reason, and its reader resumes elsewhere', async () => {
+it('a server that stops ends every stream with a reason, and its reader resumes elsewhere', {
+  tags: ['slow'],
+}, async () => {
   const { db, web, log, stream } = await serveFilled(
     { items: 8_000, details: true },
     { limits: { graceMs: 60_000, stopMs: 60_000 } },
@@ -260,7 +262,7 @@ it('a server that stops ends every stream with a reason, and its reader resumes 
   expect(numbersOf(await again.events(8_000 - seen.length))).toEqual(upTo(8_000, seen.length + 1));
 });
 
-it('a server that stops does not wait for readers that read nothing', async () => {
+it('a server that stops does not wait for readers that read nothing', { tags: ['slow'] }, async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const watched = watchResponses();
   const { web } = await serve(db, { limits: { graceMs: 3_600_000, slowReaderMs: 3_600_000, stopMs: 20 } });

@@ -39,7 +39,7 @@ function failure(work: () => unknown): unknown {
   return undefined;
 }
 
-it('openMirror reads what the commands print', async () => {
+it('openMirror reads what the commands print', { tags: ['slow'] }, async () => {
   const { db, settings, directory, sandbox } = await filled({ items: 300, details: true });
   sandbox.catalog.mutate({ update: 5, seed: 1 });
   await load(settings, 'delta');

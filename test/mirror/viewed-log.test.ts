@@ -95,7 +95,9 @@ function readingOf(store: Store, options: (typeof VIEWS)[number]) {
   };
 }
 
-it('a reader with a view that folds its events has what the view yields, over pruned logs and resumptions', async () => {
+it('a reader with a view that folds its events has what the view yields, over pruned logs and resumptions', {
+  tags: ['slow'],
+}, async () => {
   const history = async (view: (typeof VIEWS)[number], steps: readonly Step[]): Promise<void> => {
     const { store, change, close } = openHarness();
     onTestFinished(close);

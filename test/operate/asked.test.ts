@@ -212,7 +212,7 @@ it('records a start and plans its run in one transaction', async () => {
   expect(store.runs.list(9)).toHaveLength(3);
 });
 
-it('approves once if the daemon is killed while it looks the products up', async () => {
+it('approves once if the daemon is killed while it looks the products up', { tags: ['slow'] }, async () => {
   const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_RATE_LIMIT: '20/s' }, 5);
   const env = { ...here.settings, ...QUIET, CATCHWORD_HTTP_PORT: 'off', LOG_LEVEL: 'info' };
   const first = startService(['daemon'], env, here.directory);

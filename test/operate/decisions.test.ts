@@ -79,7 +79,9 @@ describe('what an operator decides about a run on the page', () => {
     expect(ops(here.db, 'removed')).toBe(0);
   });
 
-  it('a decision is answered by the run under way, waits until it ends, or cancels it', async () => {
+  it('a decision is answered by the run under way, waits until it ends, or cancels it', {
+    tags: ['slow'],
+  }, async () => {
     const here = await held();
     const { url, store, decided } = await daemonOn(here, SLOW);
     await decided('start', 'full');
@@ -139,7 +141,9 @@ describe('without a daemon', () => {
     expect(store.runs.get(2)).toMatchObject({ state: 'held' });
   });
 
-  it('a web role in a process of its own decides through the mirror, and the active daemon of two acts', async () => {
+  it('a web role in a process of its own decides through the mirror, and the active daemon of two acts', {
+    tags: ['slow'],
+  }, async () => {
     const here = await held();
     const env = { ...here.settings, ...QUIET, LOG_LEVEL: 'info' };
     const web = startService(['web'], env, here.directory);
@@ -168,7 +172,7 @@ describe('without a daemon', () => {
 });
 
 describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
-  it('the keeper role carries out what the web role records', async () => {
+  it('the keeper role carries out what the web role records', { tags: ['slow'] }, async () => {
     const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
@@ -207,7 +211,9 @@ async function refusing() {
 }
 
 describe('what an operator decides about a sink on the page', () => {
-  it('a decision about a sink is done at once, or recorded with the reason why it cannot be done', async () => {
+  it('a decision about a sink is done at once, or recorded with the reason why it cannot be done', {
+    tags: ['slow'],
+  }, async () => {
     const { hook, target, store, decided } = await refusing();
     const state = () => store.sinks.get('shop')?.state;
     expect(await decided('pause')).toEqual(['done', 'shop is paused']);

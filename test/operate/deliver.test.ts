@@ -130,7 +130,7 @@ it('lets no channel wait for one that does not answer, and stops without waiting
   expect(scene.store.episodes.waiting('a')).toHaveLength(2);
 });
 
-it('gives a message up after a day, and says so', async () => {
+it('gives a message up after a day, and says so', { tags: ['slow'] }, async () => {
   const { url, received } = await receiver(() => ({ status: 500 }));
   const scene = await inTrouble([hook(url)]);
   const isOver = (): boolean => scene.store.episodes.waiting('hook').length === 0;
@@ -151,7 +151,7 @@ it('gives a message up after a day, and says so', async () => {
   expect(received).toHaveLength(tries);
 });
 
-it('a channel that is added to a problem of two days is tried for a day', async () => {
+it('a channel that is added to a problem of two days is tried for a day', { tags: ['slow'] }, async () => {
   const { url, received } = await receiver(() => ({ status: 500 }));
   const scene = await inTrouble([]);
   await scene.stop();

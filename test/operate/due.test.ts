@@ -43,7 +43,7 @@ function* checkTimes(minMs: number, maxMs: number, seed: number): Iterable<numbe
 
 describe('every night', () => {
   for (const timezone of ZONES) {
-    it(`every night has exactly one full run in ${timezone}`, () => {
+    it(`every night has exactly one full run in ${timezone}`, { tags: ['slow'] }, () => {
       const wall = wallClock(timezone);
       for (const fullCron of ['0 2 * * *', '30 0 * * *']) {
         const made = serve({ fullCron, deltaCron: 'off', timezone }, checkTimes(MINUTE, 4 * HOUR, 7));

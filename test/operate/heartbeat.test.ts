@@ -65,7 +65,7 @@ it('counts a run that holds removals as complete', async () => {
   expect(received.map(({ path }) => path).slice(-2)).toEqual([START, COMPLETE]);
 });
 
-it('delays and fails no run if it does not answer', async () => {
+it('delays and fails no run if it does not answer', { tags: ['slow'] }, async () => {
   const { url, received } = await receiver(() => null);
   const { directory, settings } = await withHeartbeat(url);
   const ended = await runHere(['sync', '--json'], settings, directory);

@@ -25,7 +25,9 @@ async function textAt(url: string): Promise<string> {
   return (await (await fetch(url)).text()).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
 }
 
-it('a held run says how much of the catalog it would remove, what that has in common, and what its proof means', async () => {
+it('a held run says how much of the catalog it would remove, what that has in common, and what its proof means', {
+  tags: ['slow'],
+}, async () => {
   const here = await held();
   const { stdout } = await command(here, 'run', '2');
   expect(stdout).toContain('Share of the catalog: 10% of 2,500 products\n');
@@ -40,7 +42,9 @@ it('a held run says how much of the catalog it would remove, what that has in co
   );
 });
 
-it('a check asks the service about 20 of the held products, says what it answered for each, and changes nothing', async () => {
+it('a check asks the service about 20 of the held products, says what it answered for each, and changes nothing', {
+  tags: ['slow'],
+}, async () => {
   const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
   const store = openedStore(here.db);
   const gone = store.removals.held(2).map(({ vbid }) => vbid);
@@ -74,7 +78,7 @@ it('a check asks the service about 20 of the held products, says what it answere
   expect(JSON.parse(json.stdout)).toEqual({ run: 2, outcome: checked.stdout.trim() });
 });
 
-it('a check needs a path for lookups, and a run that holds removals', async () => {
+it('a check needs a path for lookups, and a run that holds removals', { tags: ['slow'] }, async () => {
   const here = await held();
   const unset = await command(here, 'runs', 'check', '2');
   expect(unset).toMatchObject({ code: 2, stdout: '' });
@@ -99,34 +103,38 @@ it.each([
     'rejected',
     'An operator rejected the removal of 250 products that it did not see: they stay in the mirror.',
   ],
-])('a held run says the same in every place before and after: %s', async (action, verdict, expected) => {
-  const here = await held();
-  const { web } = await serve(here.db);
-  const before = await textAt(`${web.url}/runs/2`);
-  expect(before).toContain('The removal of 250 products that it did not see waits for a decision.');
-  expect(before).toContain(
-    'Held: 250 removals are more than the limit of 100 . Decide about the removals on this page.',
-  );
-  expect(before).not.toContain('No product had to be removed.');
-  expect((await command(here, 'runs')).stdout).toMatch(/^ *2 +full +held/m);
+])(
+  'a held run says the same in every place before and after: %s',
+  { tags: ['slow'] },
+  async (action, verdict, expected) => {
+    const here = await held();
+    const { web } = await serve(here.db);
+    const before = await textAt(`${web.url}/runs/2`);
+    expect(before).toContain('The removal of 250 products that it did not see waits for a decision.');
+    expect(before).toContain(
+      'Held: 250 removals are more than the limit of 100 . Decide about the removals on this page.',
+    );
+    expect(before).not.toContain('No product had to be removed.');
+    expect((await command(here, 'runs')).stdout).toMatch(/^ *2 +full +held/m);
 
-  expect((await command(here, action, '2')).code).toBe(0);
-  const after = await textAt(`${web.url}/runs/2`);
-  expect(after).toContain(expected);
-  expect(after).toContain(`Held until ${verdict}: 250 removals are more than the limit of 100 . `);
-  expect(after).not.toMatch(/Decide about the removals|No product had to be removed|waits for a decision/);
-  expect(after).toMatch(new RegExp(`Run 2 removals ${verdict} sealed`));
-  expect(await textAt(`${web.url}/runs`)).toContain(`Run 2 full removals ${verdict} sealed`);
-  expect(await textAt(web.url)).toContain(`Full run 2 removals ${verdict} sealed`);
-  expect((await command(here, 'runs')).stdout).toMatch(new RegExp(`^ *2 +full +${verdict}`, 'm'));
-  const { stdout } = await command(here, 'run', '2', '--json');
-  expect(JSON.parse(stdout)).toMatchObject({
-    state: 'complete',
-    reasons: [`held until ${verdict}: 250 removals are more than the limit of 100`],
-  });
-});
+    expect((await command(here, action, '2')).code).toBe(0);
+    const after = await textAt(`${web.url}/runs/2`);
+    expect(after).toContain(expected);
+    expect(after).toContain(`Held until ${verdict}: 250 removals are more than the limit of 100 . `);
+    expect(after).not.toMatch(/Decide about the removals|No product had to be removed|waits for a decision/);
+    expect(after).toMatch(new RegExp(`Run 2 removals ${verdict} sealed`));
+    expect(await textAt(`${web.url}/runs`)).toContain(`Run 2 full removals ${verdict} sealed`);
+    expect(await textAt(web.url)).toContain(`Full run 2 removals ${verdict} sealed`);
+    expect((await command(here, 'runs')).stdout).toMatch(new RegExp(`^ *2 +full +${verdict}`, 'm'));
+    const { stdout } = await command(here, 'run', '2', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      state: 'complete',
+      reasons: [`held until ${verdict}: 250 removals are more than the limit of 100`],
+    });
+  },
+);
 
-it('a held run that a later one replaced says so', async () => {
+it('a held run that a later one replaced says so', { tags: ['slow'] }, async () => {
   const here = await held();
   await load(here.settings, 'full');
   const { web } = await serve(here.db);

@@ -50,7 +50,7 @@ it('a problem that flickers begins no episode', async () => {
   }
 });
 
-it('sends ever fewer messages about a problem that comes and goes all day', async () => {
+it('sends ever fewer messages about a problem that comes and goes all day', { tags: ['slow'] }, async () => {
   const scene = watched();
   const { clock, store } = scene;
   for (let turn = 0; turn < 40; turn++) {

@@ -135,7 +135,7 @@ it('the codec of outcomes rejects a page that the task did not request', async (
   await expect(decodeOutcome({ ...encoded, task: task(4) })).rejects.toMatchObject({ code: 'PAGE_INVALID' });
 });
 
-it('the keeper rejects a page that unpacks to more than an answer may have', async () => {
+it('the keeper rejects a page that unpacks to more than an answer may have', { tags: ['slow'] }, async () => {
   const bomb = gzipSync(Buffer.alloc(65 * 2 ** 20, 32)).toString('base64');
   const about = { requests: 1, sourceTime: null, requestedAt: 0, receivedAt: 0 };
   const asked = task(1);

@@ -138,7 +138,7 @@ describe.skipIf(!redisAvailable)('with sentinels', { tags: ['stores'] }, () => {
 
 it.skipIf(!redisAvailable)(
   'Redis with TLS is shown by doctor, with the sentinels that do not answer',
-  { tags: ['stores'] },
+  { tags: ['stores', 'slow'] },
   async () => {
     const directory = temporaryDirectory();
     const certificate = await makeCertificate(directory);
@@ -156,7 +156,7 @@ it.skipIf(!redisAvailable)(
 
 it.skipIf(!redisAvailable).each(['rediss', 'rediss+sentinel'])(
   'Redis with TLS is used if NODE_EXTRA_CA_CERTS names its authority (%s)',
-  { tags: ['stores'] },
+  { tags: ['stores', 'slow'] },
   async (scheme) => {
     const { sandbox, directory, db } = await place({ items: 300 });
     const certificate = await makeCertificate(directory);

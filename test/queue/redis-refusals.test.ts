@@ -134,7 +134,7 @@ describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
     expect(await redis.admin.acl('LOG')).toEqual([]);
   });
 
-  it('the check of a Redis leaves nothing behind, and fails doctor and the start', async () => {
+  it('the check of a Redis leaves nothing behind, and fails doctor and the start', { tags: ['slow'] }, async () => {
     const redis = await startOwn();
     await checkRedis(redis.url);
     expect(await redis.admin.keys('*')).toEqual([]);
@@ -152,7 +152,7 @@ describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
   });
 });
 
-it.skipIf(!redisAvailable)('a role says so at /healthz', { tags: ['stores'] }, async () => {
+it.skipIf(!redisAvailable)('a role says so at /healthz', { tags: ['stores', 'slow'] }, async () => {
   const redis = await startOwn();
   const directory = temporaryDirectory();
   const more = { REDIS_URL: redis.url, CATCHWORD_METRICS_PORT: '0', LOG_LEVEL: 'info' };

@@ -95,7 +95,9 @@ describe.skipIf(!isAvailable)('a certificate of a private authority', () => {
     return found.filter(({ check, text }) => ['Redis', 'sink'].includes(check) || text.includes('certificate is not'));
   }
 
-  it('is named in the same words by every store, the queue and the service, and no library warns', async () => {
+  it('is named in the same words by every store, the queue and the service, and no library warns', {
+    tags: ['slow'],
+  }, async () => {
     const found = await findings();
     for (const { text } of found) expect(text).toContain(PROBLEM);
     const withHints = found.map(({ text, hint = '' }) => (text.includes(HINT) ? text : hint));
@@ -104,7 +106,7 @@ describe.skipIf(!isAvailable)('a certificate of a private authority', () => {
     expect(found.length).toBeGreaterThanOrEqual(6);
   });
 
-  it('is trusted everywhere when NODE_EXTRA_CA_CERTS names the authority', async () => {
+  it('is trusted everywhere when NODE_EXTRA_CA_CERTS names the authority', { tags: ['slow'] }, async () => {
     const found = await findings({ NODE_EXTRA_CA_CERTS: certificate.ca });
     expect(found.map(({ check, level, text }) => [check, level === 'failed' ? text : level])).toEqual([
       ['Redis', 'ok'],
@@ -117,14 +119,18 @@ describe.skipIf(!isAvailable)('a certificate of a private authority', () => {
     ['127.0.0.1', 'REQUIRED', 'ok'],
     ['localhost', 'REQUIRED', 'failed'],
     ['localhost', 'VERIFY_CA', 'ok'],
-  ])('an authority that the address names is trusted by MySQL at %s with %s: %s', async (host, mode, expected) => {
-    const url = String(environment.CATCHWORD_SINK_MYSQL).replace('REQUIRED', mode);
-    const address = `${url.replace('127.0.0.1', host)}&ssl-ca=${encodeURIComponent(certificate.ca)}`;
-    const [found] = (await findings({ CATCHWORD_SINK_MYSQL: address })).filter(({ text }) => text.includes('mysql'));
-    expect(found?.level).toBe(expected);
-  });
+  ])(
+    'an authority that the address names is trusted by MySQL at %s with %s: %s',
+    { tags: ['slow'] },
+    async (host, mode, expected) => {
+      const url = String(environment.CATCHWORD_SINK_MYSQL).replace('REQUIRED', mode);
+      const address = `${url.replace('127.0.0.1', host)}&ssl-ca=${encodeURIComponent(certificate.ca)}`;
+      const [found] = (await findings({ CATCHWORD_SINK_MYSQL: address })).filter(({ text }) => text.includes('mysql'));
+      expect(found?.level).toBe(expected);
+    },
+  );
 
-  it('is compared with the address of the one of several NATS servers that answers', async () => {
+  it('is compared with the address of the one of several NATS servers that answers', { tags: ['slow'] }, async () => {
     const servers = `tls://127.0.0.2:${await freePort()},${environment.CATCHWORD_SINK_NATS?.slice('tls://'.length)}`;
     const found = await findings({ NODE_EXTRA_CA_CERTS: certificate.ca, CATCHWORD_SINK_NATS: servers });
     expect(found.filter(({ level }) => level === 'failed')).toEqual([]);

@@ -97,7 +97,8 @@ export async function fedBefore<T extends SinkTarget>(prepared: Promise<T>, coun
 /** Starts a relay in silence. */
 export function relayOf(store: Store, sinks: readonly SinkConfig[]): Service {
   const source = 'http://service.example';
-  return startRelay({ store, sinks, clock: hastyClock, log: createLog('silent'), source, removalLimit: () => 100 });
+  const removalLimit = () => Number.POSITIVE_INFINITY;
+  return startRelay({ store, sinks, clock: hastyClock, log: createLog('silent'), source, removalLimit });
 }
 
 export function books(count: number, version: number): Version[] {

@@ -57,7 +57,9 @@ it('delivers everything once, in order, although frozen relays wake after anothe
   // A file that does not rotate.
   const { targets, settings } = await prepareAll(() => '');
   onTestFinished(() => harness.close());
-  const env = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: store.path, ...settings };
+  // All changes are of one run.
+  const more = { CATCHWORD_REMOVAL_LIMIT: '100%' };
+  const env = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: store.path, ...more, ...settings };
   const file = new URL(settings.CATCHWORD_SINK_JSONL ?? '').pathname;
   const directory = temporaryDirectory();
   const behind = (): string[] => {

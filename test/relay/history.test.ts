@@ -42,7 +42,7 @@ function live(versions: readonly (readonly [number, Record<string, unknown> | nu
   return { harness, states };
 }
 
-it('shows the product of every change as it was then, in events and in SQL', async () => {
+it('shows the product of every change as it was then, in events and in SQL', { tags: ['slow'] }, async () => {
   await fc.assert(
     fc.asyncProperty(histories, fc.integer({ min: 1, max: 7 }), async (versions, limit) => {
       const { harness, states } = live(versions);
@@ -81,7 +81,7 @@ it('shows the product of every change as it was then, in events and in SQL', asy
   );
 });
 
-it('returns the products as of a change, also after the log was pruned', async () => {
+it('returns the products as of a change, also after the log was pruned', { tags: ['slow'] }, async () => {
   await fc.assert(
     fc.asyncProperty(histories, fc.nat(), fc.nat(), fc.integer({ min: 1, max: 7 }), async (versions, a, b, limit) => {
       const { harness, states } = live(versions);
@@ -142,7 +142,7 @@ function scatter(path: string, seeds: readonly number[]): void {
   sqlite.close();
 }
 
-it('makes the same texts of events in one piece as one by one', async () => {
+it('makes the same texts of events in one piece as one by one', { tags: ['slow'] }, async () => {
   const versions = fc.array(fc.tuple(keys, fc.option(bodies, { freq: 5 })), { minLength: 1, maxLength: 40 });
   const seeds = fc.infiniteStream(fc.nat());
   await fc.assert(
@@ -197,7 +197,7 @@ it('makes the same texts of events in one piece as one by one', async () => {
   );
 });
 
-it('bounds the texts that it makes of long products', async () => {
+it('bounds the texts that it makes of long products', { tags: ['slow'] }, async () => {
   const harness = temporaryMirror();
   const history = createHistory(harness.store);
   const body = (vbid: string, chars: number): string => JSON.stringify({ vbid, text: 'x'.repeat(chars) });

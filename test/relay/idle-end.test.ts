@@ -118,7 +118,7 @@ describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', { tags: 
   const postgres = usePostgres();
   const gone = async () => (await postgres.client.query(BACKENDS)).rowCount === 0;
 
-  it('idle_session_timeout costs no warning and no smaller batch', async () => {
+  it('idle_session_timeout costs no warning and no smaller batch', { tags: ['slow'] }, async () => {
     const scene = await feeding(postgresTarget(postgres.port));
     const reset = async (): Promise<void> => {
       await postgres.client.query('ALTER ROLE postgres RESET idle_session_timeout');
@@ -145,7 +145,7 @@ describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', { tags: 
 
   it.skipIf(!pgbouncerAvailable)(
     'a pooler that starts again between two deliveries costs no warning',
-    { tags: ['stores'] },
+    { tags: ['stores', 'slow'] },
     async () => {
       const scene = await feeding(postgresTarget(postgres.port));
       const pooler: ServerProcess = await startPgbouncer(postgres.port);

@@ -32,6 +32,8 @@ it(`delivers everything in order over ${KILLS} kills`, { timeout: 900_000 }, asy
   const env = {
     CATCHWORD_BASE_URL: 'http://service.example',
     CATCHWORD_DB: harness.store.path,
+    // All changes are of one run.
+    CATCHWORD_REMOVAL_LIMIT: '100%',
     LOG_LEVEL: 'info',
     ...settings,
   };

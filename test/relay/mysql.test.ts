@@ -224,12 +224,16 @@ describe.skipIf(!mariadbAvailable)('MariaDB', { tags: ['stores'] }, () => {
     );
     const poor = store.url.replace('root@', 'shop:Wkv8642@').replace(store.table, 'poor');
     const failure = await check(poor).catch((error: Error) => error.message);
-    expect(failure).toMatch(/may not create tables\. Run as their owner:\nCREATE DATABASE IF NOT EXISTS `shop`;\nCREATE TABLE `shop`.`poor`/);
+    expect(failure).toMatch(
+      /may not create tables\. Run as their owner:\nCREATE DATABASE IF NOT EXISTS `shop`;\nCREATE TABLE `shop`.`poor`/,
+    );
     const statements = String(failure).split('owner:\n')[1] ?? '';
     await maria.client.query(statements);
     expect(await check(poor)).toMatch(/^rows of table poor can be written/);
     const wrong = await check(poor.replace('Wkv8642', 'Wrong8642')).catch((error: Error) => error.message);
-    expect(wrong).toMatch(/^MySQL: Access denied for user 'shop'@'127\.0\.0\.1' \(using password: YES\) \(1045\)\. If the server demands TLS, /);
+    expect(wrong).toMatch(
+      /^MySQL: Access denied for user 'shop'@'127\.0\.0\.1' \(using password: YES\) \(1045\)\. If the server demands TLS, /,
+    );
     await harness.deliver(books(2, 2));
   });
 

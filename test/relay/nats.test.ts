@@ -93,7 +93,7 @@ describe.skipIf(!natsAvailable)('nats', { tags: ['stores'] }, () => {
     await arrived(target, numbers(1, 31));
   });
 
-  it('survives kills of the server during delivery', async () => {
+  it('survives kills of the server during delivery', { tags: ['slow'] }, async () => {
     const { harness, target, config } = await feeding(natsTarget(nats.server.port));
     harness.start(config);
     for (let round = 1; round <= 5; round++) {

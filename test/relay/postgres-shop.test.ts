@@ -113,7 +113,7 @@ describe.skipIf(!postgresAvailable)('a shop', { tags: ['stores'] }, () => {
 
   it.skipIf(!djangoAvailable)(
     'Django reads and checks the models of examples/django_shop.py, and finds the same',
-    { tags: ['stores'] },
+    { tags: ['stores', 'slow'] },
     async () => {
       const database = {
         SHOP_DATABASE: 'postgres',
@@ -145,8 +145,11 @@ print(Price.objects.filter(book__vbid="with several prices").count(), len(set(Pr
     },
   );
 
-  it.skipIf(!railsAvailable)('Rails reads the models of docs/stores/postgres.md', { tags: ['stores'] }, async () => {
-    const program = `
+  it.skipIf(!railsAvailable)(
+    'Rails reads the models of docs/stores/postgres.md',
+    { tags: ['stores', 'slow'] },
+    async () => {
+      const program = `
 require 'active_record'
 ActiveRecord::Base.establish_connection(adapter: 'postgresql', host: '127.0.0.1', port: ${postgres.port}, username: 'postgres', database: 'postgres')
 ${block('rb', POSTGRES)}
@@ -154,9 +157,10 @@ book = Book.find('${FIRST}')
 puts [book.title, book.sales_rights, book.people.map { |one| [one.name, one.type] }, book.prices.map { |one| [one.id > 0, one.sku, one.value.to_f, one.book.vbid] }].inspect
 puts [Book.living.granted_in('WORLD').count, Book.joins(:identifiers).where(books_identifiers: { value: '9780000000019' }).count, BookPrice.find(BookPrice.last.id).currency].inspect
 `;
-    const { stdout } = await execute('ruby', ['-e', program]);
-    expect(stdout).toBe(
-      `["Tides", ["US"], [["Ann Lee", "author"], ["Bo", nil]], [[true, "S", 10.0, "${FIRST}"]]]\n[4, ${NAMES.length}, "EUR"]\n`,
-    );
-  });
+      const { stdout } = await execute('ruby', ['-e', program]);
+      expect(stdout).toBe(
+        `["Tides", ["US"], [["Ann Lee", "author"], ["Bo", nil]], [[true, "S", 10.0, "${FIRST}"]]]\n[4, ${NAMES.length}, "EUR"]\n`,
+      );
+    },
+  );
 });

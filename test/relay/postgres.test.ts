@@ -124,7 +124,9 @@ describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
     }
   });
 
-  it('stores more products than one statement writes, and parks the only one that it cannot store', async () => {
+  it('stores more products than one statement writes, and parks the only one that it cannot store', {
+    tags: ['slow'],
+  }, async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     harness.change(books(21_000, 1));
     harness.change([{ vbid: 'P15000', body: '{"vbid":"P15000","title":"a\\u0000b"}' }]);
@@ -136,7 +138,9 @@ describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
     expect((await target.read()).products).toEqual(storable());
   });
 
-  it('parks an event although the server reports all parameters of a statement that failed', async () => {
+  it('parks an event although the server reports all parameters of a statement that failed', {
+    tags: ['slow'],
+  }, async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     const padded = books(6_000, 1).map(({ vbid }) => ({
       vbid,

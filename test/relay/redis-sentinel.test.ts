@@ -36,7 +36,7 @@ async function guarded() {
 }
 
 describe.skipIf(!redisAvailable)('a Redis sink behind sentinels', { tags: ['stores'] }, () => {
-  it('follows the primary over a failover', async () => {
+  it('follows the primary over a failover', { tags: ['slow'] }, async () => {
     const group = await startRedisGroup();
     onTestFinished(() => group.stop());
     const url = `${group.url}/2?stream=shop`;
@@ -96,7 +96,7 @@ describe.skipIf(!redisAvailable)('a Redis sink behind sentinels', { tags: ['stor
     expect(() => configAt(`redis+sentinel://127.0.0.1:26379${path}`)).toThrow(/the path is not/);
   });
 
-  it('keeps no connection to a sentinel that says nothing', async () => {
+  it('keeps no connection to a sentinel that says nothing', { tags: ['slow'] }, async () => {
     const open = new Set<Socket>();
     const server = createServer((socket) =>
       open.add(

@@ -68,7 +68,9 @@ async function productsAt(prefix: string): Promise<string[]> {
   return (await readBucket(store.objects, prefix)).map(({ vbid }) => vbid).sort();
 }
 
-it('a bucket has each product as a row with the columns of the view catalog and every digit', async () => {
+it('a bucket has each product as a row with the columns of the view catalog and every digit', {
+  tags: ['slow'],
+}, async () => {
   const { harness, target } = await feeding(s3Target(store));
   const body = '{"vbid":"B1","title":"Ä \\"b\\"","edition":12345678901234567890,"price":10.50,"sales_rights":["DE"]}';
   harness.start(configAt(target.url, target.secret));
@@ -159,7 +161,9 @@ it('doctor says nothing of one relay for a bucket with conditional writes, and l
   expect([...store.objects.keys()].filter((key) => key.startsWith(prefix))).toEqual([]);
 });
 
-it('a bucket with many files of changes gets a snapshot, and keeps the old files for an hour', async () => {
+it('a bucket with many files of changes gets a snapshot, and keeps the old files for an hour', {
+  tags: ['slow'],
+}, async () => {
   const { harness, target, config } = await fed(s3Target(store, '&files=4'), 30);
   for (let round = 2; !manifestOf(target.prefix).files.some(({ kind }) => kind === 'snapshot'); round++) {
     await harness.deliver([...books(3, round), { vbid: `P${round + 5}`, body: null }]);
@@ -184,7 +188,7 @@ it('a bucket with many files of changes gets a snapshot, and keeps the old files
   expect((await target.read()).products).toEqual(harness.living());
 });
 
-it('a bucket gets the snapshot of the next session when the writing of one fails', async () => {
+it('a bucket gets the snapshot of the next session when the writing of one fails', { tags: ['slow'] }, async () => {
   const { harness, target } = await fed(s3Target(store, '&files=3'), 5);
   let failures = 0;
   store.before = (method, path, response) => {
@@ -260,7 +264,7 @@ it('a bucket gets changes that come one by one in few files', async () => {
   expect((await target.read()).products).toEqual(harness.living());
 });
 
-it('a bucket may have any prefix, and pages of a listing', async () => {
+it('a bucket may have any prefix, and pages of a listing', { tags: ['slow'] }, async () => {
   const prefix = "other/a b+c/ü!'()*&<%/🙂";
   const path = prefix.split('/').map(encodeURIComponent).join('/');
   const url = `s3://${path}?endpoint=${encodeURIComponent(store.url)}&region=${S3_KEY.region}&every=0s`;
@@ -389,7 +393,7 @@ it.each(['weak', 'none'] as const)(
   },
 );
 
-it('a bucket that answers every fifth request with an error is opened and fed', async () => {
+it('a bucket that answers every fifth request with an error is opened and fed', { tags: ['slow'] }, async () => {
   const { harness, target, config } = await feeding(s3Target(store, '&files=3'));
   let requests = 0;
   store.before = (_method, _path, response) => {

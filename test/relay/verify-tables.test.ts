@@ -327,7 +327,7 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
   });
 
   const isLong = process.env.CI !== undefined;
-  it('finds no difference while the catalog changes', async () => {
+  it('finds no difference while the catalog changes', { tags: ['slow'] }, async () => {
     const { harness } = await shop(500);
     const before = harness.sink().cursor;
     const stop = new AbortController();
@@ -347,7 +347,7 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     expect(harness.sink().cursor).toBeGreaterThan(before);
   });
 
-  it('finds 137 damaged products with 3% of the data', async () => {
+  it('finds 137 damaged products with 3% of the data', { tags: ['slow'] }, async () => {
     const count = isLong ? 20_000 : 8_000;
     const { harness, target, table } = await shop(count);
     const loaded = target.bytes();

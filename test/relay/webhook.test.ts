@@ -104,7 +104,7 @@ it('finds the refused event, parks it, and delivers the others', async () => {
   expect(target.requests.length).toBeLessThan(20);
 });
 
-it('parks the refused one of two events that fill a batch', async () => {
+it('parks the refused one of two events that fill a batch', { tags: ['slow'] }, async () => {
   const batches: number[] = [];
   const reply: Reply = (number, batch) => {
     batches.push(batch.length);

@@ -61,7 +61,9 @@ function randomPasses(seed: number): PassSketch[] {
   return passes;
 }
 
-it('seams close between neighbours that share a product, until the run has noted how it judged them', () => {
+it('seams close between neighbours that share a product, until the run has noted how it judged them', {
+  tags: ['slow'],
+}, () => {
   const tally = { j: 0, r: 0, o: 0 };
   for (let seed = 1; seed <= 80; seed++) {
     const passes = randomPasses(seed);

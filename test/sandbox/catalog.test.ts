@@ -97,7 +97,7 @@ it('the changing catalog never sets the time of an update back', () => {
   expect(list(since(START + 100)).indices).toEqual([3, 4]);
 });
 
-it('the changing catalog agrees with a simple model after any changes, in every order', () => {
+it('the changing catalog agrees with a simple model after any changes, in every order', { tags: ['slow'] }, () => {
   const step = fc.record({
     passMs: fc.constantFrom(0, 1, 1000, 4 * DAY_MS),
     create: fc.nat(4),

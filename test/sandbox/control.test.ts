@@ -96,7 +96,7 @@ it('GET /_sandbox/truth accepts include_details', async () => {
   expect((await get(sandbox, '/_sandbox/truth?include_details=x', {})).status).toBe(422);
 });
 
-it('GET /_sandbox/truth shows one moment, even if it is read slowly', async () => {
+it('GET /_sandbox/truth shows one moment, even if it is read slowly', { tags: ['slow'] }, async () => {
   const sandbox = await sandboxFor({ items: 50_000, details: true });
   const before = await firstItem(sandbox);
   const response = await request(`${sandbox.url}/_sandbox/truth`);

@@ -121,7 +121,7 @@ it('4.3 rule 2: the sandbox does not verify users of another key, in either dire
 });
 
 // @rule 4.3-7, 8-1
-it('8: the sandbox accepts up to 10,000 records in a request, in order', async () => {
+it('8: the sandbox accepts up to 10,000 records in a request, in order', { tags: ['slow'] }, async () => {
   const sandbox = await sandboxFor({ items: 0, users: 20_000 });
   const references = Array.from({ length: 10_000 }, (_, at) => `user-${String(20_000 - at).padStart(7, '0')}`);
   const asked = references.map((reference) => `<credential reference="${reference}"/>`);
@@ -148,7 +148,9 @@ it.for([
   expect(messageOf(answer)).toMatch(/^Malformed credentials request: /);
 });
 
-it('8: the sandbox accepts 10,000 long references of three bytes a character', async ({ sandbox }) => {
+it('8: the sandbox accepts 10,000 long references of three bytes a character', { tags: ['slow'] }, async ({
+  sandbox,
+}) => {
   const many = Array.from({ length: 10_000 }, (_, at) => `<credential reference="${String(at).padStart(244, '書')}"/>`);
   const body = `<credentials>${many.join('')}</credentials>`;
   expect(Buffer.byteLength(body)).toBeGreaterThan(6 * 2 ** 20);

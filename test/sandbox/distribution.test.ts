@@ -99,7 +99,9 @@ it.each([false, true])('4.1: the sandbox merges an update into a generated produ
   expect((await getPage(sandbox)).items.slice(0, 2)).toEqual([changed, other]);
 });
 
-it('4.1: the sandbox does not show a later write in the truth, even if it is read slowly', async () => {
+it('4.1: the sandbox does not show a later write in the truth, even if it is read slowly', {
+  tags: ['slow'],
+}, async () => {
   const { sandbox } = await calendar(30_000, true);
   const first = await firstItem(sandbox);
   const reading = await request(`${sandbox.url}/_sandbox/truth`);

@@ -77,7 +77,7 @@ it('the sandbox accepts an asset that was just written, on sale or not', async (
   expect(text).toMatch(/name="A Book of My Own" sku="MY-OWN-1" isbn=""/);
 });
 
-it('the sandbox accepts a package of tens of thousands of products', async ({ sandbox }) => {
+it('the sandbox accepts a package of tens of thousands of products', { tags: ['slow'] }, async ({ sandbox }) => {
   const products = new Array(40_000).fill(vbid(0));
   const { status, json } = await send(sandbox, 'POST /v4/packages', { name: 'a', products });
   expect([status, json.products]).toEqual([200, [vbid(0)]]);

@@ -88,7 +88,9 @@ it('5: the sandbox has keys of upper-case letters and digits, and tokens of lowe
   }
 });
 
-it('the sandbox accepts up to 1 MiB of JSON and 18 MiB of XML, and rejects more in the format of the operation', async () => {
+it('the sandbox accepts up to 1 MiB of JSON and 18 MiB of XML, and rejects more in the format of the operation', {
+  tags: ['slow'],
+}, async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const at = async (method: 'PUT' | 'POST', path: string, bytes: number) => {
     const body = Buffer.alloc(bytes, ' ');

@@ -725,8 +725,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/view/sink-view.property.test.ts',
     'a changed view is not held',
     'src/relay/settle-view.ts',
-    'if (removed <= limit) return false;',
-    'if (removed <= limit || limit >= 0) return false;',
+    'if (found === null && !isMistyped) return false;',
+    'if (!isMistyped) return false;',
   ),
   bugFor(
     'test/view/sink-view.property.test.ts',

@@ -92,7 +92,7 @@ for (const { first, last, tags } of SEEDS) {
   );
 }
 
-it('simulated histories that once found a defect keep every invariant', async () => {
+it('simulated histories that once found a defect keep every invariant', { tags: ['slow'] }, async () => {
   for (const [seed, kept] of KEPT) {
     const { behaviour } = drawScenario(seed);
     // Without late sources, jumping clocks and deaths while settling, which were added later.
@@ -102,11 +102,15 @@ it('simulated histories that once found a defect keep every invariant', async ()
   }
 });
 
-it('simulated histories keep every invariant when processes die while a run settles and the clock is ahead afterwards', async () => {
+it('simulated histories keep every invariant when processes die while a run settles and the clock is ahead afterwards', {
+  tags: ['slow'],
+}, async () => {
   for (const seed of SETTLING) expect((await simulate(seed)).violation, `seed ${seed}`).toBeNull();
 });
 
-it('simulated histories in unusual worlds that once found a defect keep every invariant', async () => {
+it('simulated histories in unusual worlds that once found a defect keep every invariant', {
+  tags: ['slow'],
+}, async () => {
   // In the worlds that there were then.
   for (const seed of UNUSUAL) {
     const { violation } = await simulate(seed, { scenario: drawScenario(seed, WORLDS.slice(0, 10)) });
@@ -114,7 +118,7 @@ it('simulated histories in unusual worlds that once found a defect keep every in
   }
 });
 
-it('simulated histories keep every invariant when the source shows changes late', async () => {
+it('simulated histories keep every invariant when the source shows changes late', { tags: ['slow'] }, async () => {
   for (const [seed, order, lateness] of LATE) {
     const { violation } = await simulate(seed, { scenario: lateSource(seed, order, lateness) });
     expect(violation, `seed ${seed}, ${order}, ${JSON.stringify(lateness)}`).toBeNull();
@@ -139,7 +143,7 @@ it('simulated histories include late sources, caches without Age, clocks that ju
   }
 });
 
-it('simulated histories are identical for the same seed, byte for byte', async () => {
+it('simulated histories are identical for the same seed, byte for byte', { tags: ['slow'] }, async () => {
   for (const seed of [3, 8, 15]) {
     const [first, second] = [await simulate(seed), await simulate(seed)];
     expect(first.trace.length).toBeGreaterThan(1_000);

@@ -72,7 +72,7 @@ function damage(path: string): void {
   writeFileSync(path, bytes);
 }
 
-it('catchword backup copies one moment of a mirror that a daemon writes all the time', async () => {
+it('catchword backup copies one moment of a mirror that a daemon writes all the time', { tags: ['slow'] }, async () => {
   const source = await filled({ items: 3_000, details: true, churnPerSecond: 200 });
   const { directory, db } = source;
   const settings = {
@@ -142,7 +142,9 @@ it('catchword backup never replaces a file, and says why it cannot use a target'
   });
 });
 
-it('catchword backup leaves no file behind when it is interrupted, or when the disk is full', async () => {
+it('catchword backup leaves no file behind when it is interrupted, or when the disk is full', {
+  tags: ['slow'],
+}, async () => {
   const source = await filled({ items: 5_000, details: true });
   const before = namesIn(source);
   const interrupted = await stopWhileWriting(['backup', 'b.db'], 'b.db', 'SIGINT', source);
@@ -243,7 +245,7 @@ it('catchword restore says that a backup is one of another service', async () =>
   expect(stdout).not.toContain('next:');
 });
 
-it('catchword restore is refused while any process has the mirror open', async () => {
+it('catchword restore is refused while any process has the mirror open', { tags: ['slow'] }, async () => {
   const source = await backedUp({ items: 50 }, { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off' });
   const { directory, db } = source;
   const sink = { CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
@@ -266,7 +268,9 @@ it('catchword restore is refused while any process has the mirror open', async (
   expect((await daemon.stop()).code).toBe(0);
 });
 
-it('catchword restore does not apply the WAL of a killed process to the restored mirror, and keeps what it holds', async () => {
+it('catchword restore does not apply the WAL of a killed process to the restored mirror, and keeps what it holds', {
+  tags: ['slow'],
+}, async () => {
   const source = await backedUp({ items: 200, churnPerSecond: 50 });
   const { directory, db } = source;
   const saved = catalogOf(db);
@@ -285,7 +289,7 @@ it('catchword restore does not apply the WAL of a killed process to the restored
   expectExactLog(db);
 });
 
-it('catchword restore rejects a file that is not a sound backup, and changes nothing', async () => {
+it('catchword restore rejects a file that is not a sound backup, and changes nothing', { tags: ['slow'] }, async () => {
   // Others may read it, so its -wal and -shm are there.
   const source = await filled({ items: 500, details: true }, { CATCHWORD_DB_MODE: '0640' });
   const { directory, db } = source;

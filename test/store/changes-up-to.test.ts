@@ -41,7 +41,9 @@ function collect(steps: Iterable<readonly RecordedChange[]>, between: () => void
   return found;
 }
 
-it('changesUpTo gives the products as of a change while the mirror changes, and leads on to another', () => {
+it('changesUpTo gives the products as of a change while the mirror changes, and leads on to another', {
+  tags: ['slow'],
+}, () => {
   fc.assert(
     fc.property(writes, writes, fc.array(writes, { maxLength: 4 }), (before, after, meanwhile) => {
       const harness = openHarness();

@@ -42,6 +42,7 @@ sys.stdin.read()
 
 it.skipIf(!sqliteToolsAvailable)(
   'a program that replicates the WAL as litestream does leaves the daemon alone, and its copy can be restored',
+  { tags: ['slow'] },
   async () => {
     const source = await filled({ items: 500, churnPerSecond: 50 });
     const { directory, db } = source;

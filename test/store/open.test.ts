@@ -28,7 +28,7 @@ it('opening a mirror creates a file for its owner alone, and sets up durability 
   }
 });
 
-it('opening a mirror lets eight processes that start at once share a fresh file', async () => {
+it('opening a mirror lets eight processes that start at once share a fresh file', { tags: ['slow'] }, async () => {
   const path = join(temporaryDirectory(), 'catalog.db');
   const code = `import { openStore } from ${JSON.stringify(STORE)};
       const store = openStore(${JSON.stringify(path)}); console.log(store.incarnation); store.close();`;

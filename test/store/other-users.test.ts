@@ -105,7 +105,9 @@ function expectRefused({ code, stderr }: ReturnType<typeof asOther>, why: RegExp
 }
 
 describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', () => {
-  it('another user of the machine reads a shared mirror with sqlite3 and Python, while the daemon runs and after it has stopped', async () => {
+  it('another user of the machine reads a shared mirror with sqlite3 and Python, while the daemon runs and after it has stopped', {
+    tags: ['slow'],
+  }, async () => {
     const source = await shared(30);
     const uri = `file:${source.db}?mode=ro`;
     const daemon = startService(['daemon'], { ...source.settings, LOG_LEVEL: 'info' }, source.directory);
@@ -117,7 +119,9 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
     expect(await python(uri, 'SELECT count(*) FROM change_log', OTHER)).toEqual(['30']);
   });
 
-  it('another user of the machine reads a shared mirror with every verb that only reads', async () => {
+  it('another user of the machine reads a shared mirror with every verb that only reads', {
+    tags: ['slow'],
+  }, async () => {
     const source = await shared(30);
     const [vbid = ''] = await sqlite3(`file:${source.db}?mode=ro`, 'SELECT vbid FROM catalog LIMIT 1');
     for (const args of [
@@ -138,7 +142,9 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
     expect((await web.stop()).code).toBe(0);
   });
 
-  it('another user of the machine compares a shared mirror with its source, and keeps the rate limit by itself', async () => {
+  it('another user of the machine compares a shared mirror with its source, and keeps the rate limit by itself', {
+    tags: ['slow'],
+  }, async () => {
     const source = await shared(30);
     const settings = { ...source.settings, CATCHWORD_RATE_LIMIT: '50/s', LOG_LEVEL: '' };
     const noted = openedStore(source.db);
@@ -157,7 +163,9 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
     expect(noted.source.pause(now)).toEqual({ since: now, until: now + 7_200_000 });
   });
 
-  it('another user of the machine gets an error when it tries to write, and changes nothing', async () => {
+  it('another user of the machine gets an error when it tries to write, and changes nothing', {
+    tags: ['slow'],
+  }, async () => {
     const source = await shared(5);
     for (const args of [
       ['cancel', '1'],
@@ -168,7 +176,9 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
     expect(statSync(source.db).uid).toBe(0);
   });
 
-  it('another user of the machine gets an error that it may not read, instead of that the mirror does not exist', async () => {
+  it('another user of the machine gets an error that it may not read, instead of that the mirror does not exist', {
+    tags: ['slow'],
+  }, async () => {
     const source = await shared(5, {});
     const unread = asOther(source, 'status');
     expectRefused(unread, /cannot be read by this user.*MIRROR_UNUSABLE/);
@@ -182,7 +192,9 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
     expect(absent.stderr).toContain('NOT_FOUND');
   });
 
-  it('another user of the machine gets an error that names the missing -wal and -shm if no process has the mirror open', async () => {
+  it('another user of the machine gets an error that names the missing -wal and -shm if no process has the mirror open', {
+    tags: ['slow'],
+  }, async () => {
     const source = await shared(5);
     // Like a program that deletes the WAL when it is the last one to close the mirror.
     await sqlite3(source.db, 'CREATE TABLE IF NOT EXISTS gone (a); DROP TABLE gone');

@@ -57,7 +57,7 @@ const item = fc
 
 const asSql = (one: unknown): unknown => (typeof one === 'boolean' ? Number(one) : one);
 
-it('the views of a product have the values that JavaScript reads, whatever the product is', () => {
+it('the views of a product have the values that JavaScript reads, whatever the product is', { tags: ['slow'] }, () => {
   const bench = openHarness();
   onTestFinished(() => bench.close());
   const { path } = bench.store;

@@ -29,7 +29,9 @@ const FIVE = ['A', 'B', 'C', 'D', 'E'];
 /** A heap large enough for any run, but not for a plan of the claimed products. */
 const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=120' };
 
-it('a source that says that it has 2^53 products but shows five, on one short page: the run ends open', async () => {
+it('a source that says that it has 2^53 products but shows five, on one short page: the run ends open', {
+  tags: ['slow'],
+}, async () => {
   const { source, directory, db, settings } = await rawPlace([], SMALL_HEAP);
   source.instead = (url) => {
     const asked = askedOf(url);
@@ -48,14 +50,18 @@ it.each([
   ['the same five on every page', () => FIVE],
   ['full pages of the same products', ({ perPage }: Asked) => Array.from({ length: perPage }, (_, at) => `V${at}`)],
   ['three pages in turn', ({ page: number }: Asked) => FIVE.map((vbid) => `${vbid}${number % 3}`)],
-])('a source that says that it has 2^53 products and shows %s fails, and says why', async (_, shown) => {
-  const { source, directory, settings } = await rawPlace([], { ...SMALL_HEAP, LOG_LEVEL: 'warn' });
-  source.instead = (url) => answerOf(askedOf(url), shown(askedOf(url)));
-  const { code, stderr } = await run(['sync'], settings, directory);
-  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('PAGE_INVALID') as string });
-  expect(stderr).toContain('goes on without anything new');
-  expect(source.requests.length).toBeLessThan(400);
-});
+])(
+  'a source that says that it has 2^53 products and shows %s fails, and says why',
+  { tags: ['slow'] },
+  async (_, shown) => {
+    const { source, directory, settings } = await rawPlace([], { ...SMALL_HEAP, LOG_LEVEL: 'warn' });
+    source.instead = (url) => answerOf(askedOf(url), shown(askedOf(url)));
+    const { code, stderr } = await run(['sync'], settings, directory);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('PAGE_INVALID') as string });
+    expect(stderr).toContain('goes on without anything new');
+    expect(source.requests.length).toBeLessThan(400);
+  },
+);
 
 it.each([
   ['9'.repeat(400), /Retry-After: 9{40}…; catchword waits at most 24 h/],

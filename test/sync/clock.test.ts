@@ -51,7 +51,9 @@ it('a clock that is put back and forward while a process runs does not delay run
   expectExactLog(db);
 });
 
-it('a pause that the source asked for 50 minutes ago holds for the rest of its duration, and is announced', async () => {
+it('a pause that the source asked for 50 minutes ago holds for the rest of its duration, and is announced', {
+  tags: ['slow'],
+}, async () => {
   const { sandbox, directory, db, settings } = await filled({ items: 30 });
   const asked = sandbox.requests.length;
   const since = Date.now() - 50 * 60_000;
@@ -94,7 +96,7 @@ it('an unfinished run that began a day ahead of the clock is given up', async ()
   expect(next).toMatchObject({ id: 2, state: 'complete' });
 });
 
-it('a sink that failed under a clock two hours ahead is retried after its pause', async () => {
+it('a sink that failed under a clock two hours ahead is retried after its pause', { tags: ['slow'] }, async () => {
   const { sandbox, directory, db, settings } = await place({ items: 5 });
   const file = join(directory, 'out.jsonl');
   const sink = { ...settings, CATCHWORD_SINK_OUT: `jsonl:${file}`, LOG_LEVEL: 'info' };

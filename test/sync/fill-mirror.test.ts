@@ -106,6 +106,7 @@ const broken = fc.constantFrom('{}', '[]', '{"vbid":""}');
 
 it.each(['updated', 'removed'] as const)(
   'filling an empty mirror page by page is the same as product by product (%s)',
+  { tags: ['slow'] },
   (withdrawnAs) => {
     const page = fc.array(fc.oneof({ weight: 30, arbitrary: item }, { weight: 1, arbitrary: broken }), {
       maxLength: PER_PAGE,

@@ -92,6 +92,7 @@ const LIMITS: readonly (readonly [string, Rate, boolean])[] = [
 
 it.each(LIMITS)(
   'a process learns a limit of %s, uses most of it and is seldom refused',
+  { tags: ['slow'] },
   async (_, rate, sendsRetryAfter) => {
     const { source, use } = scene({ rate, sendsRetryAfter });
     await use(5);
@@ -106,7 +107,9 @@ it.each(LIMITS)(
   },
 );
 
-it('a learned limit is not lowered further while another program uses the quota up, and grows again afterwards', async () => {
+it('a learned limit is not lowered further while another program uses the quota up, and grows again afterwards', {
+  tags: ['slow'],
+}, async () => {
   const begun = createVirtualClock().now();
   const outage = { from: begun + 15 * MINUTE_MS, until: begun + 45 * MINUTE_MS };
   const taken = (now: number): number => (now >= outage.from && now < outage.until ? 50 : 0);
@@ -122,7 +125,7 @@ it('a learned limit is not lowered further while another program uses the quota 
   expect(source.accepted.length - before).toBeGreaterThan(0.7 * 30 * 50);
 });
 
-it('a limit that was learned too low grows to the true one within an hour of use', async () => {
+it('a limit that was learned too low grows to the true one within an hour of use', { tags: ['slow'] }, async () => {
   const { clock, source, startProcess, use, learnRate, learned } = scene();
   learnRate(() => ({ refusedAt: 2, perMinute: 2 }));
   const pacer = startProcess();

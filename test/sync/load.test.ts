@@ -19,7 +19,7 @@ function watermarkOf(db: string): number {
 
 describe.each([{ details: false }, { details: true }])('20,000 products, details: $details', ({ details }) => {
   // @rule 4.4-13..14
-  it('a load holds each product as the source has it, and follows its changes', async () => {
+  it('a load holds each product as the source has it, and follows its changes', { tags: ['slow'] }, async () => {
     const { sandbox, db, settings } = await place({ items: 20_000, details }, PATIENT);
 
     const full = await load(settings, 'full');
@@ -140,7 +140,7 @@ it.each([49, 50, 51, 57])('a list of %i products whose total is too low ends wit
   expect(await run()).toMatchObject({ state: 'complete', proof: 'open', items: length });
 });
 
-it('a full run reads a catalog that changes while it is read', async () => {
+it('a full run reads a catalog that changes while it is read', { tags: ['slow'] }, async () => {
   const changing = { items: 20_000, churnPerSecond: 200, latencyMs: 20 };
   const { db, settings } = await place(changing, { CATCHWORD_PER_PAGE: '250' });
   const run = await load(settings, 'full');

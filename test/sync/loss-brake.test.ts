@@ -21,7 +21,9 @@ function problemsAt(db: string): string[] {
   return found.map((problem) => Object.values(problemText(problem, state, store)).join('. '));
 }
 
-it('a wrong currency, which empties the prices of the whole mirror, makes the run unusual everywhere', async () => {
+it('a wrong currency, which empties the prices of the whole mirror, makes the run unusual everywhere', {
+  tags: ['slow'],
+}, async () => {
   const { db, settings, directory } = await filled({ items: 2_400, details: true });
   const printed = async (args: string[], more = {}) => await cli(args, { ...settings, ...more }, directory);
   const synced = await printed(['sync'], { ...WRONG, LOG_LEVEL: 'warn' });

@@ -67,7 +67,9 @@ it('a mirror of another service fails a check of doctor', async () => {
   expect(same.stdout).toContain(`${first.url}, as in the mirror`);
 });
 
-it('a mirror of another service ends a daemon whose mirror was adopted for another address meanwhile', async () => {
+it('a mirror of another service ends a daemon whose mirror was adopted for another address meanwhile', {
+  tags: ['slow'],
+}, async () => {
   const every = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
   const daemon = start(['daemon'], { ...settings, ...every }, directory);
   await daemon.shows('run complete');
@@ -123,7 +125,7 @@ it('adopt does nothing, without any request, if the address is the same', async 
   expect(first.requests.length).toBe(asked);
 });
 
-it('an adoption is finished by the next run, a full one, after a kill', async () => {
+it('an adoption is finished by the next run, a full one, after a kill', { tags: ['slow'] }, async () => {
   const { moved } = await killedAdoption();
   const { code, stdout, stderr } = await syncJson(moved);
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
@@ -133,7 +135,7 @@ it('an adoption is finished by the next run, a full one, after a kill', async ()
   expect(next.stderr).toBe('');
 });
 
-it('adopt resumes an adoption that was interrupted', async () => {
+it('adopt resumes an adoption that was interrupted', { tags: ['slow'] }, async () => {
   const { slow, moved } = await killedAdoption();
   const again = await cli(['adopt', '--json'], moved, directory);
   expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
@@ -166,7 +168,9 @@ it('adopt waits for a pause that the new address asked for', async () => {
   expect(await cli(['sync', '--now'], elsewhere, directory)).toMatchObject({ code: 5 });
 });
 
-it('adopt is rejected while a daemon is alive, even one without sinks that makes no run', async () => {
+it('adopt is rejected while a daemon is alive, even one without sinks that makes no run', {
+  tags: ['slow'],
+}, async () => {
   const idle = { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
   const daemon = start(['daemon'], { ...settings, ...idle }, directory);
   await daemon.shows('"msg":"started"');
@@ -181,7 +185,7 @@ it('adopt is rejected while a daemon is alive, even one without sinks that makes
 
 const metadata = { CATCHWORD_INCLUDE_DETAILS: 'metadata' };
 
-it('another selection is announced before the first request, and read by a full run', async () => {
+it('another selection is announced before the first request, and read by a full run', { tags: ['slow'] }, async () => {
   const before = first.requests.length;
   const changed = start(['sync', '--json'], { ...settings, ...metadata }, directory);
   await changed.shows(
@@ -194,7 +198,9 @@ it('another selection is announced before the first request, and read by a full 
   expect(next).toMatchObject({ stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
 });
 
-it('another selection is announced by verify and by sync --dry-run, which reads what the run would read', async () => {
+it('another selection is announced by verify and by sync --dry-run, which reads what the run would read', {
+  tags: ['slow'],
+}, async () => {
   const verified = await cli(['verify'], { ...settings, ...metadata }, directory);
   expect(verified.stderr).toContain('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata since the mirror');
   const forecast = await cli(['sync', '--dry-run', '--json'], { ...settings, ...metadata }, directory);
@@ -202,7 +208,9 @@ it('another selection is announced by verify and by sync --dry-run, which reads 
   expect(forecast.stdout).toContain('"kind":"full"');
 });
 
-it('another selection gives up an unfinished run of the previous selection, and holds only after a full run', async () => {
+it('another selection gives up an unfinished run of the previous selection, and holds only after a full run', {
+  tags: ['slow'],
+}, async () => {
   await mutate(first.url, { update: 100, seed: 3 });
   const slow = { CATCHWORD_PER_PAGE: '20', CATCHWORD_CONCURRENCY: '1', CATCHWORD_RATE_LIMIT: '5/s' };
   const asked = first.requests.length;
@@ -221,7 +229,9 @@ it('another selection gives up an unfinished run of the previous selection, and 
   expect((await syncJson(settings)).stdout).toContain('"kind":"delta"');
 });
 
-it('the source of an event is the one that the mirror has noted, with and without CATCHWORD_BASE_URL', async () => {
+it('the source of an event is the one that the mirror has noted, with and without CATCHWORD_BASE_URL', {
+  tags: ['slow'],
+}, async () => {
   const sourceOf = (text: string) => (JSON.parse(text.split('\n')[0] ?? '') as { source: string }).source;
   const { CATCHWORD_BASE_URL: _, ...nameless } = settings;
   for (const environment of [settings, nameless, elsewhere]) {

@@ -22,7 +22,9 @@ async function arrivals({ url }: Sandbox): Promise<number[]> {
 
 const KILLS = process.env.CI === undefined ? 5 : 10;
 
-it(`a process that is killed ${KILLS} times keeps to the limit, and says what it waits for`, async () => {
+it(`a process that is killed ${KILLS} times keeps to the limit, and says what it waits for`, {
+  tags: ['slow'],
+}, async () => {
   // One request in five minutes, which is longer than the starts take.
   const more = { CATCHWORD_RATE_LIMIT: '0.2/min', CATCHWORD_CONCURRENCY: '1' };
   const { sandbox, directory, settings } = await place({ items: 5_000 }, more);
@@ -35,7 +37,7 @@ it(`a process that is killed ${KILLS} times keeps to the limit, and says what it
   expect(await arrivals(sandbox)).toHaveLength(1);
 });
 
-it('concurrent sync, verify and sync --dry-run share one limit', async () => {
+it('concurrent sync, verify and sync --dry-run share one limit', { tags: ['slow'] }, async () => {
   const { sandbox, directory, settings } = await place({ items: 500 }, { CATCHWORD_PER_PAGE: '20', LOG_LEVEL: '' });
   await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
   const before = (await arrivals(sandbox)).length;
@@ -54,7 +56,9 @@ it('concurrent sync, verify and sync --dry-run share one limit', async () => {
   }
 });
 
-it('commands that do not read the catalog share the limit and the pauses of the mirror', async () => {
+it('commands that do not read the catalog share the limit and the pauses of the mirror', {
+  tags: ['slow'],
+}, async () => {
   const { directory, db, settings } = await place({ items: 30 }, { CATCHWORD_RATE_LIMIT: '0.2/min', LOG_LEVEL: '' });
   await load({ ...settings, CATCHWORD_RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }, 'full');
   expect(await runHere(['licenses'], settings, directory)).toMatchObject({ code: 0, stderr: '' });

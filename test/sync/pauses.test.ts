@@ -55,7 +55,9 @@ it('sync --now ends the pause of a daemon that waits for it within a run, and sa
   await daemon.shows('"msg":"run complete"');
 });
 
-it('sync --now ends the pause of a daemon whose run was rejected, and status does not show a later retry', async () => {
+it('sync --now ends the pause of a daemon whose run was rejected, and status does not show a later retry', {
+  tags: ['slow'],
+}, async () => {
   const { busy, directory, settings } = await busyPlace(7_200, {
     LOG_LEVEL: 'info',
     CATCHWORD_DELTA_CRON: '* * * * * *',
@@ -77,7 +79,7 @@ it('sync --now ends the pause of a daemon whose run was rejected, and status doe
 
 it.skipIf(!redisAvailable)(
   'a pause that a fetcher was asked for through Redis is noted in the mirror',
-  { tags: ['stores'] },
+  { tags: ['stores', 'slow'] },
   async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());

@@ -46,7 +46,9 @@ async function serve(answer: (path: string) => string | null): Promise<string> {
   });
 }
 
-it('a sealed run removes products that are gone, restores products that come back, and undoes removals', async () => {
+it('a sealed run removes products that are gone, restores products that come back, and undoes removals', {
+  tags: ['slow'],
+}, async () => {
   const here = await filled({ items: 2_500 });
   here.sandbox.catalog.mutate({ remove: 40, seed: 1 });
   const second = await load(here.settings, 'full');
@@ -107,7 +109,9 @@ async function held(more: Record<string, string> = {}): Promise<Place> {
   return here;
 }
 
-it('more removals than the limit are counted apart from removals that the source announced', async () => {
+it('more removals than the limit are counted apart from removals that the source announced', {
+  tags: ['slow'],
+}, async () => {
   const here = await held();
   addProducts(
     here.db,
@@ -121,7 +125,9 @@ it('more removals than the limit are counted apart from removals that the source
   expect(run.stdout).toContain('would remove 170 products:');
 });
 
-it('more removals than the limit are held, listed with titles, and applied when approved', async () => {
+it('more removals than the limit are held, listed with titles, and applied when approved', {
+  tags: ['slow'],
+}, async () => {
   const here = await held();
   const run = await command(here, 'sync', '--full');
   expect(run).toMatchObject({ code: 5, stderr: '' });
@@ -145,7 +151,7 @@ it('more removals than the limit are held, listed with titles, and applied when 
   expect(twice.stderr).toContain('run 2 is complete: it does not hold removals [RUN_NOT_ACTIVE]');
 });
 
-it('more removals than the limit are dropped when rejected', async () => {
+it('more removals than the limit are dropped when rejected', { tags: ['slow'] }, async () => {
   const here = await held();
   expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', updated: 10, removed: 0, missing: 150 });
   expect((await command(here, 'reject', '2')).stdout).toBe('run 2 is rejected: nothing is removed\n');
@@ -155,7 +161,7 @@ it('more removals than the limit are dropped when rejected', async () => {
   expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 150 });
 });
 
-it('more removals than the limit are superseded by the next full run', async () => {
+it('more removals than the limit are superseded by the next full run', { tags: ['slow'] }, async () => {
   const here = await held();
   await load(here.settings, 'full');
   expect(await load({ ...here.settings, CATCHWORD_REMOVAL_LIMIT: '10%' }, 'full')).toMatchObject({
@@ -167,7 +173,9 @@ it('more removals than the limit are superseded by the next full run', async () 
   await expectEqual(here);
 });
 
-it('more removals than the limit shrink by products that were seen since, or that a lookup finds', async () => {
+it('more removals than the limit shrink by products that were seen since, or that a lookup finds', {
+  tags: ['slow'],
+}, async () => {
   const here = await held();
   await load(here.settings, 'full');
   const gone = openedStore(here.db).removals.held(2);
@@ -190,7 +198,9 @@ it('more removals than the limit shrink by products that were seen since, or tha
   expectExactLog(here.db);
 });
 
-it('more removals than the limit are not approved while another run, which may have seen them, is unfinished', async () => {
+it('more removals than the limit are not approved while another run, which may have seen them, is unfinished', {
+  tags: ['slow'],
+}, async () => {
   const here = await held();
   await load(here.settings, 'full');
   const stop = new AbortController();

@@ -68,7 +68,9 @@ async function lagging(size: number, lagMs: number, more: Record<string, string>
 
 const SMALL_PAGES = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONCURRENCY: '1' };
 
-it('a source whose deltas lag behind its list costs no living product that moved while the list was read', async () => {
+it('a source whose deltas lag behind its list costs no living product that moved while the list was read', {
+  tags: ['slow'],
+}, async () => {
   const more = { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' };
   const { service, db, settings } = await lagging(100, 1_000, more);
   await load(settings, 'full');
@@ -122,7 +124,9 @@ function settlesAt(store: Store): number {
   return store.runs.unfinished()?.settlesAt ?? 0;
 }
 
-it('a run that settles shows until when and why it waits, has not removed anything yet, and can be cancelled', async () => {
+it('a run that settles shows until when and why it waits, has not removed anything yet, and can be cancelled', {
+  tags: ['slow'],
+}, async () => {
   const { directory, db, settings, program } = await settling();
   const text =
     /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
@@ -143,6 +147,7 @@ it('a run that settles shows until when and why it waits, has not removed anythi
 
 it.each(['SIGTERM', 'SIGKILL'] as const)(
   'a run that settles is resumed after %s, and then removes products that are gone',
+  { tags: ['slow'] },
   async (signal) => {
     const { db, settings, program, store } = await settling();
     const until = settlesAt(store);

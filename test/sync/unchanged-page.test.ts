@@ -159,7 +159,7 @@ it('a page of known products is not compared with another mirror, nor if the fil
   missing.close();
 });
 
-it('a comparison finds what parsing finds, for random pages', () => {
+it('a comparison finds what parsing finds, for random pages', { tags: ['slow'] }, () => {
   const mirror = mirrorOf();
   const bodies = query<{ body: string }>(mirror.db, 'SELECT body FROM products ORDER BY id').map(({ body }) => body);
   const run = fc

@@ -56,7 +56,7 @@ it.each<[string, number]>([
   expectExactLog(db);
 });
 
-it('a product whose pages fail is kept, and no other product is removed meanwhile', async () => {
+it('a product whose pages fail is kept, and no other product is removed meanwhile', { tags: ['slow'] }, async () => {
   const { source, db, run } = await begin();
   await run();
   source.items = bodies(BOOKS.filter((_, at) => at !== 500));
@@ -180,7 +180,7 @@ it('a run fails if a delta cannot be read at all, with few requests', async () =
   expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed' });
 });
 
-it('a full run does not fail because deltas do not reach back to the watermark', async () => {
+it('a full run does not fail because deltas do not reach back to the watermark', { tags: ['slow'] }, async () => {
   const { source, run } = await begin();
   await run();
   source.instead = (url) => {
@@ -216,7 +216,9 @@ it.each<[string, readonly number[], number]>([
   expect(await run('delta')).toMatchObject({ state: 'complete', created: 3 });
 });
 
-it('a run goes on after a window at the end by a total that is too low, which is read in narrower ones', async () => {
+it('a run goes on after a window at the end by a total that is too low, which is read in narrower ones', {
+  tags: ['slow'],
+}, async () => {
   const { source, db, run } = await begin();
   source.items = bodies(BOOKS.slice(0, 680));
   await run();

@@ -25,7 +25,9 @@ function lines(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-it('verify finds no difference in a correct mirror, and counts changes of the next delta as drift', async () => {
+it('verify finds no difference in a correct mirror, and counts changes of the next delta as drift', {
+  tags: ['slow'],
+}, async () => {
   expect(await cli(['verify'], settings, directory)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(

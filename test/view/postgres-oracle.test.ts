@@ -223,6 +223,7 @@ describe.skipIf(!postgresAvailable)('a store with a filter', { tags: ['stores'] 
   });
 
   it(`has what a subscriber of PostgreSQL has, after every change of ${HISTORIES} histories`, {
+    tags: ['slow'],
     timeout: 7_200_000,
   }, async () => {
     for (let seed = FIRST; seed < FIRST + HISTORIES; seed += AT_ONCE) {

@@ -294,8 +294,12 @@ const SEEDS = [
 
 for (const { first, last, tags } of SEEDS) {
   describe(`a store with a view, from seed ${first} on,`, { tags }, () => {
-    it.each([true, false])('has V of the mirror, after any history (keeps its position: %s)', async (keepsMark) => {
-      for (let seed = first; seed <= last; seed++) await history(seed, 25, keepsMark);
-    });
+    it.each([true, false])(
+      'has V of the mirror, after any history (keeps its position: %s)',
+      { tags: ['slow'] },
+      async (keepsMark) => {
+        for (let seed = first; seed <= last; seed++) await history(seed, 25, keepsMark);
+      },
+    );
   });
 }

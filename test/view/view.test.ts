@@ -57,7 +57,7 @@ const FILTERS = [
 ];
 
 describe.skipIf(!sqliteToolsAvailable)('a filter', () => {
-  it('matches exactly the products that sqlite3 and Python count in the view catalog', async () => {
+  it('matches exactly the products that sqlite3 and Python count in the view catalog', { tags: ['slow'] }, async () => {
     const mirror = openHarness();
     onTestFinished(() => mirror.close());
     mirror.change(Object.entries(BODIES).map(([vbid, body]) => ({ vbid, body })));
@@ -228,8 +228,11 @@ it('views that are not used any more take no memory until the garbage collector 
   expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(45);
 });
 
-it('a list of many equal members is prepared in time that grows with its length', () => {
+it('a list of many equal members is prepared in time that grows with its length', {
+  tags: ['slow'],
+  timeout: 60_000,
+}, () => {
   // If the time grew with the square of the length, this would take minutes.
   const list = Array.from({ length: 600_000 }, () => 'title').join(',');
   expect(fields(list).of('A', '{"vbid":"A","title":1}')).toBe('{"vbid":"A","title":1}');
-}, 60_000);
+});
