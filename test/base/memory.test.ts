@@ -14,7 +14,9 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 /** In MB, as measured on Node.js 20, 22 and 24, with a third to spare. */
 const LIMITS = { sync: 380, status: 135, changes: 260 };
 
-it('commands load 50,000 products, and read the mirror, in little memory on every version of Node.js', async () => {
+it('commands load 50,000 products, and read the mirror, in little memory on every version of Node.js', {
+  tags: ['slow'],
+}, async () => {
   const { directory, settings } = await place({ items: 50_000 });
   const measured: Record<string, number> = {};
   for (const verb of Object.keys(LIMITS)) {

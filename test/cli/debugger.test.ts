@@ -32,25 +32,30 @@ async function askForDebugger(pid: number): Promise<void> {
   await delay(1_000);
 }
 
-it.skipIf(!isLinux)('a signal opens no debugger of a daemon, nor of a process that it starts to search', async () => {
-  const source = await filled({ items: 50 });
-  const daemon = startService(
-    ['daemon'],
-    { ...source.settings, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' },
-    source.directory,
-  );
-  const address = await addressOf(daemon);
-  const pid = daemon.child.pid ?? 0;
-  await fetch(`${address}/api/products?q=a`);
-  const [search] = childrenOf(pid);
-  if (search === undefined) throw new Error('no process searches');
-  for (const one of [pid, search]) await askForDebugger(one);
-  expect([listening(pid), listening(search)]).toEqual([1, 0]);
-  expect((await daemon.stop()).stderr).not.toContain('Debugger');
-});
+it.skipIf(!isLinux)(
+  'a signal opens no debugger of a daemon, nor of a process that it starts to search',
+  { tags: ['slow'] },
+  async () => {
+    const source = await filled({ items: 50 });
+    const daemon = startService(
+      ['daemon'],
+      { ...source.settings, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' },
+      source.directory,
+    );
+    const address = await addressOf(daemon);
+    const pid = daemon.child.pid ?? 0;
+    await fetch(`${address}/api/products?q=a`);
+    const [search] = childrenOf(pid);
+    if (search === undefined) throw new Error('no process searches');
+    for (const one of [pid, search]) await askForDebugger(one);
+    expect([listening(pid), listening(search)]).toEqual([1, 0]);
+    expect((await daemon.stop()).stderr).not.toContain('Debugger');
+  },
+);
 
 it.skipIf(!isLinux)(
   'a debugger that a signal opened while the program starts is closed, and one that was asked for stays',
+  { tags: ['slow'] },
   async () => {
     const directory = temporaryDirectory();
     async function listeningAfter(options: string, signals: number): Promise<number> {

@@ -7,7 +7,7 @@ import { runHere } from '../support/in-process.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-it('demo --stay keeps a daemon running, and removes its files when it is interrupted', async () => {
+it('demo --stay keeps a daemon running, and removes its files when it is interrupted', { tags: ['slow'] }, async () => {
   const directory = temporaryDirectory();
   const demo = startService(['demo', '--stay', '--port', '0'], { TMPDIR: directory }, directory);
   let stdout = '';

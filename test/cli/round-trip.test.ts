@@ -6,7 +6,9 @@ import { runHere } from '../support/in-process.ts';
 import { catalogOf, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 
-it('an asset written through the service returns through the catalog, the change log and a sink', async () => {
+it('an asset written through the service returns through the catalog, the change log and a sink', {
+  tags: ['slow'],
+}, async () => {
   const { sandbox, directory, db, settings } = await place({ items: 50 });
   const out = join(directory, 'out.jsonl');
   const env = { ...settings, CATCHWORD_SINK_FILE: `jsonl:${out}`, LOG_LEVEL: 'info' };

@@ -21,7 +21,7 @@ function answerFor(body: string): string {
 }
 
 // @rule 4.3-7, 8-1
-it('many credentials are sent 10,000 a request, and their results joined in order', async () => {
+it('many credentials are sent 10,000 a request, and their results joined in order', { tags: ['slow'] }, async () => {
   const { url, asked } = await serve(({ body }) => answerFor(body));
   const references = Array.from({ length: 20_001 }, (_, index) => `r${index}`);
   const results = await verifyCredentials(connectTo(url).caller, references, NEVER);

@@ -7,17 +7,21 @@ import { TARGETS } from './targets.ts';
 
 const INPUTS = 300;
 
-it.each(Object.entries(TARGETS))('fuzzing finds no defect in what reads a %s', async (_name, { seeds, make }) => {
-  const random = createRandom(1);
-  const run = make();
-  const corpus = seeds.map((seed) => Buffer.from(seed));
-  for (const seed of corpus) await run(seed);
-  for (let at = 0; at < INPUTS; at++) {
-    const [one = Buffer.alloc(0), other = one] = [corpus[at % corpus.length], corpus[(at * 7) % corpus.length]];
-    const input = mutated(one, other, random);
-    await expect(
-      Promise.resolve().then(() => run(input)),
-      input.toString('base64'),
-    ).resolves.toBeUndefined();
-  }
-});
+it.each(Object.entries(TARGETS))(
+  'fuzzing finds no defect in what reads a %s',
+  { tags: ['slow'] },
+  async (_name, { seeds, make }) => {
+    const random = createRandom(1);
+    const run = make();
+    const corpus = seeds.map((seed) => Buffer.from(seed));
+    for (const seed of corpus) await run(seed);
+    for (let at = 0; at < INPUTS; at++) {
+      const [one = Buffer.alloc(0), other = one] = [corpus[at % corpus.length], corpus[(at * 7) % corpus.length]];
+      const input = mutated(one, other, random);
+      await expect(
+        Promise.resolve().then(() => run(input)),
+        input.toString('base64'),
+      ).resolves.toBeUndefined();
+    }
+  },
+);

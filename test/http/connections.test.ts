@@ -4,7 +4,9 @@ import { expect, it } from 'vitest';
 import { emptyMirror, serve } from './place.ts';
 import { connected, get } from './reader.ts';
 
-it('the server answers probes and readers while a thousand connections say nothing, and counts those that it closed', async () => {
+it('the server answers probes and readers while a thousand connections say nothing, and counts those that it closed', {
+  tags: ['slow'],
+}, async () => {
   const { web, log } = await serve(emptyMirror());
   const idle: Socket[] = [];
   for (let round = 0; round < 11; round++) {
@@ -41,7 +43,7 @@ it('the server closes the connection that ended its last request first, and none
   expect([kept[0]?.closed, kept.at(-1)?.closed, stream.closed]).toEqual([true, false, false]);
 });
 
-it('the server closes a connection whose first byte does not arrive in time', async () => {
+it('the server closes a connection whose first byte does not arrive in time', { tags: ['slow'] }, async () => {
   const { web } = await serve(emptyMirror());
   const silent = await connected(web.url);
   const slow = await connected(web.url);

@@ -9,7 +9,7 @@ import { listen } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
-it('ends when its mirror is replaced, even if a sink leaves a connection open', async () => {
+it('ends when its mirror is replaced, even if a sink leaves a connection open', { tags: ['slow'] }, async () => {
   const sandbox = await startSandbox({ items: 10 });
   onTestFinished(() => sandbox.stop());
   const silent = createServer(() => {});

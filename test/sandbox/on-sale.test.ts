@@ -19,6 +19,7 @@ it('the timeline stands still until it runs and during a change, and never goes 
 
 it.each(['id', 'updated-asc', 'updated-desc'] as const)(
   'the catalog lists the products on sale, in order %s',
+  { tags: ['slow'] },
   (order) => {
     {
       const time = { now: 1_000_000 };

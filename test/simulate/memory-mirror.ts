@@ -95,6 +95,8 @@ export function createMemoryMirror(settings: RunSettings) {
           .filter(({ kind, pass }) => kind === 'list' && pass < before)
           .flatMap(({ pass }) => ofPass(pass))
           .reduce((most, window) => (window.items === 0 ? most : Math.max(most, startOf(window) + window.items)), 0),
+      // Every answer shows whole products.
+      rejectedFor: () => undefined,
       counts: () => ({ ...NO_COUNTS, requests: 0 }),
     },
   } as unknown as Reader;

@@ -28,7 +28,9 @@ it('docs/sql.md lists the columns of the view catalog, in their order', () => {
 });
 
 describe.skipIf(!sqliteToolsAvailable)('with sqlite3', () => {
-  it('docs/sql.md has examples, like the README, that wait while another program locks the mirror for a moment', async () => {
+  it('docs/sql.md has examples, like the README, that wait while another program locks the mirror for a moment', {
+    tags: ['slow'],
+  }, async () => {
     const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'data'));
     const db = join(cwd, 'data/catalog.db');

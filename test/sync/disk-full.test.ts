@@ -12,6 +12,7 @@ const ROOM = 30_000;
 
 it.each(['sync --full', 'daemon'])(
   'a disk that fills ends %s cleanly, and its run goes on when there is room',
+  { tags: ['slow'] },
   async (verb) => {
     const { sandbox, directory, db, settings } = await place(
       { items: 10_000, details: true },

@@ -44,7 +44,7 @@ it('a run requests nothing while less is free than the setting asks for, and goe
   expect(expectExactLog(db)).toBe(30);
 });
 
-it('a run stops while there is still room, and keeps what was read', async ({ skip }) => {
+it('a run stops while there is still room, and keeps what was read', { tags: ['slow'] }, async ({ skip }) => {
   const { sandbox, settings, directory } = await place({ items: 10_000, details: true }, { CATCHWORD_PER_PAGE: '100' });
   const disk = smallDisk(directory, 200);
   if (disk === null) return skip('this user may not mount a small disk');
