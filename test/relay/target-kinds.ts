@@ -29,8 +29,8 @@ export interface TargetKind<Target extends SinkTarget = SinkTarget> {
   /** Options to check; the kill test uses the first. */
   readonly variants: readonly string[];
   readonly isAvailable: boolean;
-  /** `stores` if it needs a server that is not from npm. */
-  readonly tags: readonly 'stores'[];
+  /** `stores` if it needs a server that is not from npm; `slow` if it takes long. */
+  readonly tags: readonly ('stores' | 'slow')[];
   readonly start: () => Promise<{ readonly port: number; stop(): Promise<void> }>;
   readonly prepare: (port: number, options: string) => Promise<Target>;
 }
@@ -88,7 +88,7 @@ function s3Kind(): Pick<TargetKind<S3Target>, 'isAvailable' | 'tags' | 'start' |
   const stores = new Map<number, FakeS3>();
   return {
     isAvailable: true,
-    tags: [],
+    tags: ['slow'],
     start: async () => {
       const store = await startS3();
       stores.set(store.port, store);
@@ -109,7 +109,7 @@ export const KINDS: readonly TargetKind[] = [
     ...WITHOUT_SERVER,
     prepare: (_, options) => jsonlTarget(options),
   },
-  { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, prepare: filesTarget },
+  { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, tags: ['slow'], prepare: filesTarget },
   ...ALL_PROXIED,
   {
     name: 's3',
