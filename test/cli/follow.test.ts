@@ -25,6 +25,7 @@ async function pipeline(db: string, reader: string): Promise<{ stdout: string; s
 
 it.each([['head -1'], ['(head -1; sleep 1)'], ['(read -r line; echo "$line"; exec <&-; sleep 1)']])(
   'changes --follow ends when its reader goes away, without a new change: %s',
+  { tags: ['slow'] },
   async (reader) => {
     const bench = openHarness();
     onTestFinished(() => bench.close());

@@ -36,7 +36,7 @@ it.each<[string[], string, NodeJS.Signals, number]>([
   [['credentials', 'verify', 'pipe', '--out', 'r.csv'], 'reference\nr0\n', 'SIGINT', 130],
   [['credentials', 'verify', 'pipe'], '', 'SIGTERM', 143],
   [['asset', 'put', 'A', '--file', 'pipe'], '{"title":', 'SIGTERM', 143],
-])('a command that waits for a pipe is interrupted: %j', async (args, input, signal, code) => {
+])('a command that waits for a pipe is interrupted: %j', { tags: ['slow'] }, async (args, input, signal, code) => {
   const { server, directory, env, path } = await place();
   execFileSync('mkfifo', [path('pipe')]);
   const running = startWaiting(args, env, directory);
