@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { sinkChecks } from '../../src/relay/contract/checks.ts';
 import { KINDS, type TargetKind } from './target-kinds.ts';
 
+/** Checks that take seconds with a server. */
+const LARGE = ['delivers many events and large ones', 'gets what differs when its view is changed, over crashes'];
+
 for (const { name: kind, isAvailable, tags, variants, effectivelyOnce, start, prepare } of KINDS) {
   describe(kind, { tags: [...tags] }, () => {
     let server: Awaited<ReturnType<TargetKind['start']>>;
@@ -12,7 +15,8 @@ for (const { name: kind, isAvailable, tags, variants, effectivelyOnce, start, pr
 
     describe.skipIf(!isAvailable).each(variants)('with the options %j', (options) => {
       const checks = sinkChecks({ effectivelyOnce, prepare: () => prepare(server.port, options) });
-      for (const { name, run } of checks) it(name, run);
+      for (const { name, run } of checks)
+        it(name, { tags: kind !== 'jsonl' && LARGE.includes(name) ? ['slow'] : [] }, run);
     });
   });
 }

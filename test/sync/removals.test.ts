@@ -225,7 +225,7 @@ it('more removals than the limit are not approved while another run, which may h
 for (const hasRedis of [false, true]) {
   it.skipIf(hasRedis && !redisAvailable)(
     `removals of a catalog that was empty for a while are looked up (with Redis: ${hasRedis}), even if no other product is left`,
-    { tags: hasRedis ? ['stores'] : [] },
+    { tags: hasRedis ? ['stores', 'slow'] : [] },
     async () => {
       const redis = hasRedis ? await startRedis() : null;
       onTestFinished(() => redis?.stop());
