@@ -20,7 +20,8 @@ import { forecastView } from './view-forecast.ts';
  *
  * A run goes on writing while its changes are delivered. So some may leave before it exceeds the limit: never more than the
  * limit. Removals that the source announced, or an operator approved, are not counted: the run has asked about them. The end of
- * a fill is not counted: only the store knows which rows the fill did not deliver.
+ * a fill is not counted: only the store knows which rows the fill did not deliver. Before they are removed, sink-session.ts
+ * checks that the store has what the fill delivered.
  */
 
 /** Changes that are judged before others get their turn. */
