@@ -154,9 +154,7 @@ writeFileSync('dist/bundled-licences.txt', licences.join('\n\n'));
 const NAMES = /(?:\bfrom |\bimport |\bimport\(|\bnew URL\()['"](\.[^'"]+\.[jt]sx?)['"]/g;
 const kept = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)));
 for (const entry of Object.values(exports)) {
-  if (typeof entry === 'string') continue;
-  // Tests only transpile, so there may be no declarations.
-  for (const file of Object.values(entry).filter((one) => existsSync(one))) reachedFrom(join(file), NAMES, kept);
+  if (typeof entry !== 'string') for (const file of Object.values(entry)) reachedFrom(join(file), NAMES, kept);
 }
 for (const file of compiled) {
   if (/^(?!dist\/assets\/).*(\.d\.ts|\.js)$/.test(file) && !kept.has(file) && existsSync(file)) rmSync(file);

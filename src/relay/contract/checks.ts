@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict';
 import { SinkError } from '../sink.ts';
-import {
-  book,
-  books,
-  comparison,
-  endIdle,
-  expectView,
-  onScene,
-  positionOf,
-  type Scene,
-  type SinkSubject,
-} from './contract-scene.ts';
+import { book, books, comparison, endIdle, expectView, onScene, positionOf, type Scene } from './contract-scene.ts';
 import { everyFifthFails } from './failing-calls.ts';
 import { SINK_NAME, smallBatches, wrapSink } from './harness.ts';
+import type { SinkSubject } from './subject.ts';
 
-export type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './contract-scene.ts';
+export type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
 
 /*
  * The checks that every sink must pass, for any test runner:

@@ -8,44 +8,10 @@ import type { Mark } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { viewAt } from '../store-contents.ts';
 import { type Harness, openHarness, SINK_NAME, type Version } from './harness.ts';
+import type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
 
 /** So long a relay that has delivered everything needs to notice that it has nothing to do; milliseconds. */
 const IDLE_MS = 100;
-
-/** An empty store, used by one check only. */
-export interface SinkTarget {
-  /** The value of `CATCHWORD_SINK_<NAME>`. */
-  readonly url: string;
-  /** The value of `CATCHWORD_SINK_<NAME>_SECRET`. */
-  readonly secret?: string;
-  readonly read: () => Promise<Received>;
-  /** Makes the store unreachable; it keeps its contents. */
-  readonly interrupt: () => Promise<void>;
-  readonly restore: () => Promise<void>;
-  readonly remove: () => Promise<void>;
-}
-
-/** A store that only its sink can read, if it can, and that stays reachable. */
-export interface OpaqueTarget extends Pick<SinkTarget, 'url' | 'secret' | 'remove'> {
-  /** Whether the sink has `verify`. */
-  readonly verifies: boolean;
-}
-
-/** The contents of a store. */
-export interface Received {
-  /** `seq` of every event in the order of arrival; null for a store that keeps only products. */
-  readonly seqs: readonly number[] | null;
-  /** Parsed living products, by key. */
-  readonly products: ReadonlyMap<string, unknown>;
-}
-
-export interface SinkSubject {
-  /** Whether the store never gets an event twice, whatever happens. */
-  readonly effectivelyOnce: boolean;
-  readonly prepare: () => Promise<SinkTarget | OpaqueTarget>;
-  /** Ends a check. */
-  readonly signal?: AbortSignal;
-}
 
 export function book(vbid: string, version: number, more: Record<string, unknown> = {}) {
   return { vbid, body: JSON.stringify({ vbid, version, title: `Book „${vbid}“ \\ ${version}`, ...more }) };
