@@ -73,9 +73,9 @@ export function sameContent(a: string, b: string, ignored: readonly Pointer[] = 
   return a === b || canonicalJson(a, ignored) === canonicalJson(b, ignored);
 }
 
-/** A number from 1 to 2^32 that is the same for texts with the same content. */
-export function contentDigest(text: string): number {
-  return 1 + createHash('sha256').update(canonicalJson(text)).digest().readUInt32BE();
+/** A number from 1 to 2^32 that is the same for texts with the same content. @param ignored members to omit */
+export function contentDigest(text: string, ignored: readonly Pointer[]): number {
+  return 1 + createHash('sha256').update(canonicalJson(text, ignored)).digest().readUInt32BE();
 }
 
 /** The difference between two versions; the older one can be restored from the newer one and this. */

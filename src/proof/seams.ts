@@ -96,9 +96,8 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
   /** For each product, the number of the window that was noted last with it, and its place there among the unmodified. */
   const holders = new Uint32Array(highest + 1);
   const places = new Uint16Array(highest + 1);
-  /** Products that two windows show differently, and how often two show one alike. */
+  /** Products that two windows show differently. */
   const unlike = new Set<number>();
-  let alike = 0;
   let number = 0;
   let noted: W | null = null;
   let size = 0;
@@ -121,7 +120,7 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
     note,
     /** The number of the window that was noted last with the product; 0 for none. */
     holderOf: (id: number): number => holders[id] ?? 0,
-    likeness: () => ({ alike, unlike: unlike.size }),
+    unlike,
     /** What two windows share. `count`: products that join them. */
     overlap: (a: Loaded<W>, b: Loaded<W>) => {
       if (noted !== a.window) note(a);
@@ -137,7 +136,6 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
           unlike.add(id);
           continue;
         }
-        alike++;
         if (count++ === 0) before = Math.min(place, here);
         if (place < there) disorder++;
         there = place;
@@ -201,7 +199,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   const { windows, root, idsOf } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
-  const { overlap, holderOf, likeness, ...first } = examineFirst(base, input);
+  const { overlap, holderOf, unlike, ...first } = examineFirst(base, input);
   const repairs = windows
     .filter(({ pass }) => pass !== root)
     .sort((a, b) => a.pass - b.pass || byOffset(a, b))
@@ -264,8 +262,8 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     gaps,
     /** Products whose order differs between a window and its neighbour: the list has no stable order. */
     disorder: first.disorder,
-    /** How often two windows show a product alike, and how many products two show differently; told ones do not count. */
-    ...likeness(),
+    /** How many products two windows show differently, although no delta tells of them. */
+    unlike: unlike.size,
     /** Items that repeat a product within one window; each once, even if neighbours share them. */
     repeated: [...first.repeats.values()].reduce((sum, times) => sum + times, 0),
     /** Products at two distant places: the list holds them twice, or they moved although they were not modified. */

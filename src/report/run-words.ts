@@ -50,6 +50,10 @@ const REASONS: Readonly<Record<string, readonly [form: RegExp, advice: string]>>
     'Set CATCHWORD_PER_PAGE to the size that the source answers.',
   ],
   order: [/in no stable order/, 'Ask the operator of the source to list products in a stable order, such as by key.'],
+  volatile: [
+    /has another content in the second one/,
+    'If members change with each answer although nothing was modified, such as signed links, name them in CATCHWORD_VOLATILE_FIELDS.',
+  ],
   seams: [
     /did not close|changed faster than/,
     'Read at a quieter time (CATCHWORD_FULL_CRON), or faster, if the source permits it (CATCHWORD_RATE_LIMIT).',

@@ -79,6 +79,9 @@ export const OPTION_GROUPS = {
     ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', form.pointers).means(
       'fields whose changes are ignored; * stands for every element of an array, or every member of an object',
     ),
+    volatileFields: option('CATCHWORD_VOLATILE_FIELDS', '', form.pointers).means(
+      'fields that differ from answer to answer although nothing was modified, such as signed links; ignored, too',
+    ),
     untoldFields: option('CATCHWORD_UNTOLD_FIELDS', '', form.pointers).means(
       'fields whose changes the service does not show in deltas, so that a full run does not expect them there',
     ),

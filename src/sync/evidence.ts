@@ -76,14 +76,7 @@ export function startsBy({ from }: Pick<Pass, 'from'>, since: number): boolean {
   return from !== null && from <= since;
 }
 
-/** So many products that two windows show, each with another content, show that this content changes with each answer. */
-const RESTLESS = 12;
-
-/**
- * Examines the seams of a list. Two windows show a product alike if both show the same content, whatever the mirror takes up
- * of it. Only if no product that two windows share is alike, what the mirror ignores does not count: see
- * docs/page-drift.md.
- */
+/** Examines the seams of a list. Two windows show a product alike if both show the same content, also what is ignored. */
 function examine(store: Reader, input: Omit<Parameters<typeof examineSeams<Applied>>[0], 'isAlike' | 'highest'>) {
   const { products, runs } = store;
   let recent: (readonly [Applied, ReadonlyMap<number, number>])[] = [];
@@ -94,11 +87,9 @@ function examine(store: Reader, input: Omit<Parameters<typeof examineSeams<Appli
     return found;
   }
 
-  const isKept = (id: number, a: Applied, b: Applied) => products.changedSeq(id) <= Math.min(a.seq, b.seq);
-  const isAlike = (id: number, a: Applied, b: Applied) => isKept(id, a, b) && shownIn(a).get(id) === shownIn(b).get(id);
-  const about = { ...input, highest: products.lastId() };
-  const found = examineSeams({ ...about, isAlike });
-  return found.alike === 0 && found.unlike >= RESTLESS ? examineSeams({ ...about, isAlike: isKept }) : found;
+  const isAlike = (id: number, a: Applied, b: Applied) =>
+    products.changedSeq(id) <= Math.min(a.seq, b.seq) && shownIn(a).get(id) === shownIn(b).get(id);
+  return examineSeams({ ...input, highest: products.lastId(), isAlike });
 }
 
 /**

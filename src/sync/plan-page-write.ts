@@ -22,7 +22,7 @@ export interface WaitingPage extends Omit<CapturedPage, 'page'>, Omit<Page, 'ite
 }
 
 export interface DraftContext
-  extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'deletedField'>,
+  extends Pick<RunSettings, 'ignoreFields' | 'volatileFields' | 'withdrawnAs' | 'deletedField'>,
     Pick<JudgeRules, 'hasList' | 'notInDeltas'> {
   readonly store: Reader;
   readonly runId: number;
@@ -50,7 +50,7 @@ function mayBeDeleted({ bytes }: PageItems, { deletedField }: Pick<RunSettings, 
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, reads } = context;
+  const { store, reads, volatileFields } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Items of a delta that is in another form than the list. */
@@ -96,7 +96,9 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     if (known === undefined) return id;
     shown.delete(id);
     const isKept = found.kind === 'same' || found.kind === 'withdrawn';
-    if (isKept && !sameContent(known.body, product.body)) shown.set(id, contentDigest(product.body));
+    if (isKept && !sameContent(known.body, product.body, volatileFields)) {
+      shown.set(id, contentDigest(product.body, volatileFields));
+    }
     if (found.kind === 'changed') changed.set(vbid, { known, product, change: found.change });
     // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
     if (found.kind === 'outdated') outdatedFrom = Math.min(outdatedFrom, known.changedSeq);

@@ -19,6 +19,8 @@ export interface RunSettings {
   /** Whether the source has a point lookup. */
   readonly lookups: boolean;
   readonly ignoreFields: readonly Pointer[];
+  /** Those that may differ between two answers although nothing was modified. */
+  readonly volatileFields: readonly Pointer[];
   /** Fields of which the source's deltas tell no changes. */
   readonly untoldFields: readonly Pointer[];
   /** How to record a product that the source does not distribute any more. */

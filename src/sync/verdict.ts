@@ -16,6 +16,9 @@ export function proofLists({ lists, list }: Assessment): ReadList[] {
   });
 }
 
+/** Why no two windows are joined if a member of each product changes with each answer. */
+const OTHER_EACH_TIME = 'each product that two windows share has another content in the second one';
+
 /** Why a list does not prove that nothing is missing from it; null if it does. */
 function whyOpen({ pass, windows, exact, seams }: ReadList): string | null {
   const what = pass.kind === 'list' ? '' : ' of a delta';
@@ -28,7 +31,9 @@ function whyOpen({ pass, windows, exact, seams }: ReadList): string | null {
   }
   if (seams.disorder > 0) return `the source lists products in no stable order${what}`;
   if (seams.sealed) return null;
-  return `${seams.gaps.length} of ${seams.states.length + 1} seams${what} did not close: the windows there share no product that stayed as it was`;
+  const isVolatile = seams.sharedSum === 0 && seams.unlike > 0;
+  const why = isVolatile ? OTHER_EACH_TIME : 'the windows there share no product that stayed as it was';
+  return `${seams.gaps.length} of ${seams.states.length + 1} seams${what} did not close: ${why}`;
 }
 
 /** Why fewer products were read than the list has, if its windows show that. */

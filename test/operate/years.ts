@@ -76,6 +76,7 @@ function settingsFor(runRetentionMs: number): RunSettings {
     maxPasses: 2,
     lookups: false,
     ignoreFields: [],
+    volatileFields: [],
     untoldFields: [],
     withdrawnAs: 'updated',
     removalLimit: { percent: 1 },

@@ -91,6 +91,7 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
     maxPasses: 2,
     lookups: false,
     ignoreFields: random() < 0.4 ? [['stock']] : [],
+    volatileFields: [],
     untoldFields: [],
     withdrawnAs: random() < 0.8 ? 'updated' : 'removed',
     removalLimit: { percent: 1 },

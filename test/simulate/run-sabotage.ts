@@ -13,6 +13,8 @@ const NOT_COPIED = ['.git', 'data', 'dist', 'node_modules'];
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
+    /** Every second one, for example, from the first on: 1/2. */
+    shard: { type: 'string', default: '1/1' },
     seeds: { type: 'string', default: String(MAX_SEEDS) },
     /** Only histories in this world; its name, or a part of it. */
     world: { type: 'string', default: '' },
@@ -91,7 +93,9 @@ function hunt(sabotage: Sabotage): Caught | null {
 }
 
 let escaped = 0;
-const chosen = SABOTAGES.filter(({ name }) => values.only === undefined || name.includes(values.only));
+const [shard = 1, shards = 1] = values.shard.split('/').map(Number);
+const named = SABOTAGES.filter(({ name }) => values.only === undefined || name.includes(values.only));
+const chosen = named.filter((_one, at) => at % shards === shard - 1);
 for (const sabotage of chosen) {
   let by = 'ESCAPED';
   let found = '';

@@ -25,6 +25,7 @@ export function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
     logRetentionMs: Number.MAX_SAFE_INTEGER,
     logCap: Number.MAX_SAFE_INTEGER,
     ignoreFields: scenario.noisy ? [['shown']] : [],
+    volatileFields: scenario.noisy ? [['shown']] : [],
     untoldFields: [],
     lookahead: 2 * scenario.concurrency,
     maxAttempts: 8,

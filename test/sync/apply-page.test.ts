@@ -38,7 +38,13 @@ function place(ignoreFields: string[][] = []): Place {
 
 function applierOf(store: Store, runId: number, leased: Leased<KeeperWriter>, ignoreFields: string[][] = []): Applier {
   const limits = { overlapMs: 300_000, lossLimit: { products: 3 } };
-  const settings = { ignoreFields, withdrawnAs: 'updated', ...limits, log: createLog('fatal') } as const;
+  const settings = {
+    ignoreFields,
+    volatileFields: [],
+    withdrawnAs: 'updated',
+    ...limits,
+    log: createLog('fatal'),
+  } as const;
   return createApplier({ ...settings, store, clock: systemClock, runId, leased });
 }
 

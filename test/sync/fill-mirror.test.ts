@@ -47,6 +47,7 @@ function applied(
     const clock = { ...systemClock, now: () => 5_000 };
     const settings = {
       ignoreFields: [],
+      volatileFields: [],
       withdrawnAs,
       overlapMs: 300_000,
       lossLimit: { percent: 5 },

@@ -208,3 +208,19 @@ it('a delta of plain pages that moved does not move the watermark', { tags: ['sl
   expect(await run('delta')).toMatchObject({ updated: 1 });
   expect(store.watermark()).toBeGreaterThan(watermark ?? 0);
 });
+
+it('a source with links that change with each answer is read whole if the settings name them', async () => {
+  const vbids = names(60);
+  const links = { CATCHWORD_IGNORE_FIELDS: '/cover' };
+  const { shelf, fill, run } = await scripted(vbids, { ...links, CATCHWORD_VOLATILE_FIELDS: '/cover' });
+  shelf.onList = (before) => {
+    for (const vbid of vbids) shelf.edit(vbid, { cover: `https://cdn.example/${vbid}?signed=${before}` });
+  };
+  await fill();
+  expect(await run()).toMatchObject({ proof: 'sealed', updated: 0 });
+  const open = await run('full', { ...links, CATCHWORD_VOLATILE_FIELDS: '' });
+  expect(open).toMatchObject({ proof: 'open', updated: 0, removed: 0 });
+  expect(open.reasons[0]).toBe(
+    '5 of 6 seams did not close: each product that two windows share has another content in the second one',
+  );
+});

@@ -71,7 +71,18 @@ function keeperSettings(config: SourceConfig): RunSettings {
   const lookups = config.lookupPath !== undefined;
   const lookahead = config.redisUrl === undefined ? concurrency + 32 : Math.max(64, 4 * concurrency);
   const source = sourceIdentity(config);
-  return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
+  const ignoreFields = [...config.ignoreFields, ...config.volatileFields];
+  return {
+    ...config,
+    ignoreFields,
+    lookups,
+    confirmations,
+    overlapMs,
+    lookahead,
+    maxAttempts: 8,
+    firstAttempts: 3,
+    source,
+  };
 }
 
 /** Reads the address of Redis again. */
