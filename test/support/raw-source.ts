@@ -9,6 +9,8 @@ export interface RawSource {
   changed: readonly Buffer[];
   /** Requests so far. */
   readonly requests: readonly URL[];
+  /** How far its clock is ahead of this machine's; milliseconds. */
+  aheadMs: number;
   /** What a request is answered with instead; null: nothing. The source may change first. */
   instead: (asked: URL) => Instead | null;
 }
@@ -24,11 +26,12 @@ const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1
 /** A source whose items are any bytes, which the sandbox does not send. */
 export async function startRawSource(items: readonly Buffer[], { gzip = false } = {}): Promise<RawSource> {
   const requests: URL[] = [];
-  const source: RawSource = { url: '', items, changed: [], requests, instead: () => null };
+  const source: RawSource = { url: '', items, changed: [], requests, aheadMs: 0, instead: () => null };
   source.url = await serveHttp((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     requests.push(url);
     const instead = source.instead(url);
+    if (source.aheadMs !== 0) response.setHeader('date', new Date(Date.now() + source.aheadMs).toUTCString());
     if (instead !== null) {
       response.writeHead(instead.status, { 'content-type': 'application/json', ...instead.headers }).end(instead.body);
       return;

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { openedStore } from '../store/opened-store.ts';
+import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
 import { isDelta, rawPlace } from './raw-place.ts';
 
@@ -14,6 +15,11 @@ const SETTINGS = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONC
 /** `p100`, `p101` … */
 function names(count: number, from = 100): string[] {
   return Array.from({ length: count }, (_, at) => `p${from + at}`);
+}
+
+/** From when a delta asks; milliseconds since 1970. */
+function fromOf({ searchParams }: URL): number {
+  return Date.parse(searchParams.get('from') ?? '');
 }
 
 /** A source whose list and deltas a script moves before each answer. */
@@ -33,14 +39,14 @@ async function scripted(vbids: readonly string[], more: Record<string, string> =
     },
     /** Called before the windows of lists, and of deltas, with how many were asked before. */
     onList: (_before: number): void => {},
-    onDelta: (_before: number, _page: number): void => {},
+    onDelta: (_before: number, _page: number, _from: number): void => {},
     /** Whether the list is answered empty. */
     isBlank: (_before: number): boolean => false,
   };
   let [lists, deltas] = [0, 0];
 
   source.instead = (asked) => {
-    if (isDelta(asked)) shelf.onDelta(deltas++, Number(asked.searchParams.get('page')));
+    if (isDelta(asked)) shelf.onDelta(deltas++, Number(asked.searchParams.get('page')), fromOf(asked));
     else shelf.onList(lists++);
     source.items = !isDelta(asked) && shelf.isBlank(lists - 1) ? [] : shelf.list.map(body);
     source.changed = shelf.told.map(body);
@@ -223,4 +229,69 @@ it('a source with links that change with each answer is read whole if the settin
   expect(open.reasons[0]).toBe(
     '5 of 6 seams did not close: each product that two windows share has another content in the second one',
   );
+});
+
+it('products whose withdrawal was undone are withdrawn again by the next delta', async () => {
+  const gone = names(3);
+  const { shelf, fill, run, settings, directory, has, source } = await scripted(names(30), {
+    CATCHWORD_WITHDRAWN_AS: 'removed',
+    CATCHWORD_DELTA_OVERLAP: '10s',
+  });
+  await fill();
+  for (const vbid of gone) shelf.edit(vbid, { distributable: false });
+  shelf.told = gone;
+  expect(await run('delta')).toMatchObject({ removed: 3 });
+  const told = Math.min(...source.requests.filter(isDelta).map(fromOf));
+  // The withdrawal is older than the overlap when it is undone.
+  shelf.onDelta = (_before, _page, from) => {
+    shelf.told = from <= told ? gone : [];
+  };
+  expect(await runHere(['runs', 'undo', '2'], settings, directory)).toMatchObject({ code: 0 });
+  expect(has('p100')).toBe(true);
+  expect(await run('delta')).toMatchObject({ removed: 3 });
+  expect(has('p100')).toBe(false);
+});
+
+const HOUR = 3_600_000;
+
+/** A source whose deltas tell that p100 was edited only if they ask from an hour ago, or before. */
+async function backAnHour() {
+  const place = await scripted(names(60), { CATCHWORD_DELTA_OVERLAP: '10s' });
+  await place.fill();
+  const { shelf, source, db } = place;
+  const isEdited = () => JSON.stringify(catalogOf(db).get('p100')).includes('edition');
+  const turnBack = () => {
+    source.aheadMs = -HOUR;
+    shelf.edit('p100', { edition: 2 });
+  };
+  const tells = (from: number) => from <= Date.now() - HOUR;
+  return { ...place, isEdited, turnBack, tells };
+}
+
+it('a delta run reads what was edited after the clock of the source was put back, although its deltas stay long', async () => {
+  const { shelf, run, isEdited, turnBack, tells } = await backAnHour();
+  turnBack();
+  const others = names(50, 105);
+  shelf.onDelta = (before, page, from) => {
+    // Each delta has three pages, and moves while it is read.
+    if (page === 1) shelf.told = [...(tells(from) ? ['p100'] : []), ...others.slice(before % 7)];
+    else shelf.told = shelf.told.slice(1);
+  };
+  await run('delta');
+  expect(isEdited()).toBe(true);
+});
+
+it('the next delta reads what was edited while the clock of the source was back, although it was forward again', async () => {
+  const { shelf, source, run, isEdited, turnBack, tells } = await backAnHour();
+  shelf.onList = (before) => {
+    // After the only window that shows p100.
+    if (before === 1) turnBack();
+    if (before === 2) source.aheadMs = 0;
+  };
+  expect(await run('full', { CATCHWORD_SEAM: 'off' })).toMatchObject({ proof: 'open' });
+  shelf.onDelta = (_before, _page, from) => {
+    shelf.told = tells(from) ? ['p100'] : [];
+  };
+  await run('delta');
+  expect(isEdited()).toBe(true);
 });
