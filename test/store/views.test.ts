@@ -165,8 +165,8 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
       expect(await read(db, "SELECT seq, typeof(after) FROM price_changes WHERE seq > 7 AND vbid = 'A'")).toEqual([
         '8|integer',
       ]);
-      expect(await read(db, 'SELECT at FROM price_changes WHERE seq = 2')).toEqual(
-        await read(db, 'SELECT at FROM change_log WHERE seq = 2'),
+      expect(await read(db, 'SELECT at, run_id FROM price_changes WHERE seq = 2')).toEqual(
+        await read(db, 'SELECT at, run_id FROM change_log WHERE seq = 2'),
       );
     }
   });

@@ -121,7 +121,7 @@ function priceChangesView(): string {
       row_number() OVER (PARTITION BY ${key} ORDER BY place) AS nth
     FROM (SELECT ${PRICE_COLUMNS.join(', ')}, place FROM (${pricesFrom('', json, 'variants.key * 1e6 + prices.key AS place')}))`;
   return `CREATE VIEW price_changes AS
-SELECT changes.seq, ${time('at', 'changes.at')}, products.vbid,
+SELECT changes.seq, ${time('at', 'changes.at')}, changes.run_id, products.vbid,
   ${[...key.split(', '), 'before', 'after'].map((name, at) => `json_extract(one.value, '$[${at}]') AS ${name}`).join(', ')}
 FROM changes JOIN products ON products.id = changes.product_id, json_each((
   SELECT json_group_array(json_array(${key}, was, now)) FROM (
