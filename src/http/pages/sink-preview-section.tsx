@@ -68,7 +68,9 @@ export function previewSection(
         {(['where', 'fields'] as const).map((part) => (
           <p>
             <label for={part}>{part === 'where' ? 'Products, where' : 'Fields'}</label>{' '}
-            <input id={part} name={part} value={query.get(part) ?? now[part] ?? ''} size={60} />
+            <textarea id={part} name={part} rows={3} cols={60}>
+              {query.get(part) ?? now[part] ?? ''}
+            </textarea>
           </p>
         ))}
         <button type="submit">Preview</button>
