@@ -31,6 +31,17 @@ beforeAll(() => {
   return () => bench.close();
 });
 
+it('product --at takes a time, too', async () => {
+  const all = bench.store.changes.after(0, 9);
+  const at = all[2]?.at ?? 0;
+  const { seq } = all.findLast((change) => change.at <= at) ?? { seq: 0 };
+  expect(await productJson('--at', new Date(at).toISOString())).toEqual(await productJson('--at', String(seq)));
+  expect(await productJson('--at', '2199-01-01')).toMatchObject({ title: 'Back' });
+  await expect(product('--at', '1999-12-31')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  const message = '--at: "soon" is neither the number of a change nor a time';
+  await expect(product('--at', 'soon')).rejects.toMatchObject({ code: 'USAGE', message });
+});
+
 it.each([
   [2, 2, 'Old'],
   [3, 3, 'New'],

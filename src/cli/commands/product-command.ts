@@ -9,6 +9,7 @@ import { type SinkProduct, sinkProduct } from '../../report/sink-product.ts';
 import { moment, plural, table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
 import { createHistory, productAsOf, productChanges } from '../../store/history/history.ts';
+import { type Moment, parseMoment, seqOf } from '../../store/history/moment.ts';
 import { requireProduct } from '../../store/rows/find-product.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
@@ -19,7 +20,7 @@ import { mirrorCommand, onMirror } from './shared/with-mirror.ts';
 
 interface Options extends JsonOption {
   readonly history?: boolean;
-  readonly at?: number;
+  readonly at?: Moment;
   readonly sink?: string;
 }
 
@@ -33,8 +34,9 @@ function sinkLines({ sink, position, known, has, gets, why }: SinkProduct): stri
 }
 
 function printProduct(context: CommandContext, key: string, options: Options, store: Store, config: Config) {
-  const { history, at, json } = options;
+  const { history, json } = options;
   const found = requireProduct(store, key, 'Search for it with: npx catchword search <words>.');
+  const at = options.at && seqOf(store, '--at', options.at);
   const row = at === undefined ? found : productAsOf(store, found, at);
   const { vbid, title, removedAt, changedSeq } = row;
   const name = options.sink;
@@ -70,7 +72,9 @@ function productCommand(context: CommandContext): Command {
   return new Command('product')
     .argument('<vbid>', 'its key, or an ISBN')
     .option('--history', 'print its changes, newest first')
-    .option('--at <seq>', 'show what it was right after this change', wholeNumber('--at', 1))
+    .option('--at <when>', 'show what it was right after this change, or at this time', (text) =>
+      parseMoment('--at', text),
+    )
     .option('--sink <name>', 'show what the store of this sink has of it, and why')
     .option('--json', 'print one JSON document')
     .action((key: string, options: Options) =>

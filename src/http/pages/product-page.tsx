@@ -4,7 +4,8 @@ import { PRICE_FIELDS } from '../../catalog/fields.ts';
 import { indentedJson } from '../../catalog/json-text.ts';
 import { excerpt, productText } from '../../report/product-text.ts';
 import { count, plural } from '../../report/text.ts';
-import { productAsOf, requireKnownSeq } from '../../store/history/history.ts';
+import { productAsOf } from '../../store/history/history.ts';
+import { parseMoment, seqOf } from '../../store/history/moment.ts';
 import { requireProduct } from '../../store/rows/find-product.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
 import { Facts } from './page-facts.tsx';
@@ -160,10 +161,10 @@ export const product: View = {
   show: ({ store }, { params: { vbid = '' }, query }) => {
     const searched = 'Check the vbid, or search for words of its title on the page Products (/products).';
     const newest = requireProduct(store, vbid, searched);
-    const at = numberIn(query, 'at');
+    const given = query.get('at');
     const hint = 'Choose a change in the history of this product.';
-    const row =
-      at === null ? newest : productAsOf(store, newest, requireKnownSeq('at', at, store.changes.lastSeq(), hint));
+    const at = given === null ? null : seqOf(store, 'at', parseMoment('at', given), hint);
+    const row = at === null ? newest : productAsOf(store, newest, at);
     const text = productText(row.body);
     const state: StateProps = {
       row,

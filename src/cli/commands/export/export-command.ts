@@ -16,12 +16,13 @@ import { backupFailed } from '../../../store/file/copy-mirror.ts';
 import { copyInterrupted } from '../../../store/file/copy-subprocess.ts';
 import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts';
 import { idAt } from '../../../store/history/log-position.ts';
+import { type Moment, parseMoment, seqOf } from '../../../store/history/moment.ts';
 import { eventSource } from '../../../store/rows/source-state.ts';
 import type { Store } from '../../../store/store.ts';
 import { type Absence, absentText, createAbsence } from '../../../view/absent-members.ts';
 import { type GivenView, readerView, seenBy, type View } from '../../../view/view.ts';
 import type { CommandContext } from '../shared/command-context.ts';
-import { drained, type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
+import { drained, type JsonOption, print } from '../shared/output-format.ts';
 import { onMirror } from '../shared/with-mirror.ts';
 import { csvChunks, tableOf } from './export-table.ts';
 
@@ -30,7 +31,7 @@ type Format = (typeof FORMATS)[number];
 
 interface Options extends JsonOption, GivenView {
   readonly format?: Format;
-  readonly at?: number;
+  readonly at?: Moment;
   readonly changes?: { readonly after: number; readonly upTo: number | undefined };
   readonly excel?: boolean;
   readonly replace?: boolean;
@@ -174,8 +175,8 @@ async function exportTo(context: CommandContext, given: string | undefined, opti
   await onMirror(context, 'read', async (store, config) => {
     store.keepFewPages();
     const newest = store.changes.lastSeq();
-    const last = at ?? changes?.upTo ?? Math.max(newest, changes?.after ?? 0);
-    const seq = requireKnownSeq(changes === undefined ? '--at' : '--changes', last, newest);
+    const last = changes?.upTo ?? Math.max(newest, changes?.after ?? 0);
+    const seq = at === undefined ? requireKnownSeq('--changes', last, newest) : seqOf(store, '--at', at);
     const source = eventSource(store.source, configuredSource(config.baseUrl));
     const job: Export = { store, seq, source, view, absence: createAbsence(view?.paths ?? []), count: 0 };
     const chunks = chunksOf(job, format, options);
@@ -211,7 +212,9 @@ export function exportCommand(context: CommandContext): Command {
     .argument('[file]', 'the new file; omit it, or write -, to print. NAME.gz is compressed')
     .option('--replace', 'replace the file if it exists, once the new one is complete')
     .addOption(new Option('--format <format>', 'default: from the name of the file, else ndjson').choices(FORMATS))
-    .option('--at <seq>', 'the products as of this change (default: the newest)', wholeNumber('--at', 0))
+    .option('--at <when>', 'the products as of this change, or of this time (default: now)', (text) =>
+      parseMoment('--at', text),
+    )
     .option('--where <expression>', 'only products for which this is true: SQL over the columns of the view catalog')
     .option('--fields <list>', 'only these members, or an SQL expression that yields a JSON object')
     .addOption(
