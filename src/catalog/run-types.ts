@@ -48,6 +48,8 @@ export interface Evidence {
   readonly commonChange?: string | null;
   /** How many products the run updated, as a share of those that the mirror has then; 1: all. */
   readonly updatedShare: number;
+  /** Only if the list has products twice, with two contents: how many, and the keys of some. The content in front counts. */
+  readonly twice?: { readonly products: number; readonly vbids: readonly string[] };
   /** Only of the first full run with other settings: how they changed, as a sentence's part. */
   readonly changedSettings?: string;
 }

@@ -67,6 +67,10 @@ const EVIDENCE = z.object({
   common_change: textOrNull(
     'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
   ).optional(),
+  twice: z
+    .object({ products: count('Products.'), vbids: list('The keys of up to 100 of them.', z.string()) })
+    .optional()
+    .meta({ description: 'Only if the list has products twice, with two contents.' }),
   changed_settings: z.string().optional().meta({ description: 'Of the first full run with other settings: which.' }),
 });
 

@@ -9,6 +9,9 @@ import { type Colours, count, duration, moment, plural, table, time } from './te
 /** Held products that are listed for a person; `--json` lists all. */
 const LISTED = 50;
 
+/** Products or values that are named, and characters of a value. */
+const [NAMED, NAMED_CHARS] = [5, 60];
+
 /** The proof of a run and its reasons; no line if it has none. */
 export function proofLine({ proof, reasons }: Run, separator = '\n           '): string[] {
   return proof === null ? [] : [`  proof    ${[proof, ...reasons].join(separator)}`];
@@ -71,11 +74,22 @@ export function warningText({ evidence, unusual, updated }: Run): string | null 
   return `It ${Object.values(told).join('. ')}`;
 }
 
-/** Says that other settings may be why a run updated products; empty if they did not change. */
-export function settingsText({ evidence }: Run): string[] {
-  const changes = evidence?.changedSettings;
-  const text = `It is the first full load since ${changes}. Products that differ only by that are updated, too.`;
-  return changes === undefined ? [] : [text];
+/** Says that other settings may be why a run updated products, and which products the list has twice; empty if neither. */
+export function noteTexts({ evidence }: Pick<Run, 'evidence'>): string[] {
+  const { changedSettings, twice } = evidence ?? {};
+  const texts: string[] = [];
+  if (changedSettings !== undefined) {
+    texts.push(
+      `It is the first full load since ${changedSettings}. Products that differ only by that are updated, too.`,
+    );
+  }
+  if (twice !== undefined) {
+    const keys = twice.vbids.slice(0, NAMED).map(printable).join(', ');
+    const more = twice.products > NAMED ? ', …' : '';
+    const found = `${plural(twice.products, 'product')} twice, with two contents: ${keys}${more}`;
+    texts.push(`The list has ${found}. The content that it shows first counts.`);
+  }
+  return texts;
 }
 
 /** Summarizes a run for a person. */
@@ -93,7 +107,7 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
   if (updates !== null) lines.push(`  updated  ${updates}`);
   const warning = warningText(run);
   if (warning !== null) lines.push(`  ${c.yellow(warning)}`);
-  lines.push(...settingsText(run).map((text) => `  ${text}`));
+  lines.push(...noteTexts(run).map((text) => `  ${text}`));
   if (settling !== null) lines.push(`  ${settling}`);
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
   if (run.missing > 0 && settling === null)
@@ -105,8 +119,6 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
 
 /** Products that are looked at, so that a page can ask every second. */
 const SAMPLE = 1_000;
-/** Values that are named, and characters of each. */
-const [NAMED, NAMED_CHARS] = [5, 60];
 
 const percent = (part: number, whole: number): string => `${Number(((100 * part) / whole).toPrecision(3))}%`;
 

@@ -69,7 +69,7 @@ const REASONS: Readonly<Record<string, readonly [form: RegExp, advice: string]>>
   unreadable: [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],
   cache: [/^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
   'listed twice': [
-    /at two distant places/,
+    /at two (distant )?places/,
     'Report it to the operator of the source. With CATCHWORD_LOOKUP_PATH, products that are gone are removed nevertheless.',
   ],
   totals: [

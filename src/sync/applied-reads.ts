@@ -1,6 +1,9 @@
 import { createIdSet, type IdSet } from '../catalog/id-set.ts';
-import type { Window } from '../catalog/page-types.ts';
+import type { FetchTask, Window } from '../catalog/page-types.ts';
+import { endOf, startOf } from '../proof/plan.ts';
 import type { Reader } from '../store/schema/reader.ts';
+
+type Task = Pick<FetchTask, 'pass' | 'window' | 'from' | 'vbid'>;
 
 /** An applied window, and the moment that it shows (`momentOf`). */
 interface Read extends Window {
@@ -13,6 +16,28 @@ interface Read extends Window {
  */
 export function createAppliedReads({ runs }: Reader, runId: number) {
   const byPass = new Map<number, Read[]>();
+  /** The lowest offset at which the run's lists have shown each product, plus one; 0: none has. Null until it is needed. */
+  let places: Uint32Array | null = null;
+
+  function place(found: Uint32Array, window: Window, ids: readonly number[]): Uint32Array {
+    const highest = ids.reduce((most, id) => Math.max(most, id), 0);
+    const kept = highest < found.length ? found : new Uint32Array(2 * highest + 1);
+    if (kept !== found) kept.set(found);
+    for (const [at, id] of ids.entries()) {
+      const offset = startOf(window) + at + 1;
+      if (id > 0 && (kept[id] === 0 || offset < (kept[id] ?? 0))) kept[id] = offset;
+    }
+    return kept;
+  }
+
+  function placesOf(): Uint32Array {
+    let found: Uint32Array = new Uint32Array(0);
+    for (const { pass, kind, from } of runs.passes(runId)) {
+      if (from !== null || kind === 'lookup') continue;
+      for (const read of runs.checkpoints(runId, pass)) found = place(found, read, runs.idsOf(runId, pass, read));
+    }
+    return found;
+  }
 
   function readsOf(pass: number): Read[] {
     const known = byPass.get(pass);
@@ -26,8 +51,22 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
 
   return {
     /** Notes a window. Call it before its checkpoint is written; if that fails, do not use these reads any more. */
-    add: (pass: number, { page, perPage }: Window, moment: number): void => {
-      readsOf(pass).push({ page, perPage, moment });
+    add: ({ pass, window, from, vbid }: Task, moment: number, ids: readonly number[]): void => {
+      readsOf(pass).push({ ...window, moment });
+      if (places !== null && from === null && vbid === undefined) places = place(places, window, ids);
+    },
+    /** Whether a list of the run has shown the product in front of the window, outside of it. */
+    isInFront: (id: number, window: Window): boolean => {
+      places ??= placesOf();
+      const offset = (places[id] ?? 0) - 1;
+      return offset >= 0 && offset < startOf(window);
+    },
+    /** Whether the pass has read everything in front of the window. */
+    hasFront: (pass: number, window: Window): boolean => {
+      let reach = 0;
+      const inOrder = [...readsOf(pass)].sort((a, b) => startOf(a) - startOf(b));
+      for (const read of inOrder) if (startOf(read) <= reach) reach = Math.max(reach, endOf(read));
+      return reach >= startOf(window);
     },
     /** The products that a window of the pass shows as of a moment later than `moment`. */
     productsAfter: (pass: number, moment: number): Pick<IdSet, 'has'> => {

@@ -32,7 +32,7 @@ const BATCH_BYTES = 8_000_000;
 /** Rejected items that are kept of one run; the others are only counted. */
 const REJECTED_MOST = 1_000;
 
-interface ApplierOptions extends Omit<DraftContext, 'reads'>, Pick<RunSettings, 'lossLimit'> {
+interface ApplierOptions extends Omit<DraftContext, 'reads' | 'twice'>, Pick<RunSettings, 'lossLimit'> {
   readonly leased: LeasedKeeper;
   readonly clock: Clock;
   readonly log: Logger;
@@ -115,7 +115,9 @@ export function createApplier(options: ApplierOptions) {
   const reads = createAppliedReads(store, runId);
   const learned = store.runs.rejectedFor(`${PARTIAL}%`, 0)?.slice(PARTIAL.length).split(', ');
   const hasList = store.runs.get(runId)?.kind === 'full';
-  const context: DraftContext = { ...options, reads, hasList, notInDeltas: new Set(learned) };
+  const [before] = store.recentRuns.ended('full', 1);
+  const twice = new Set(before && store.runs.get(before.id)?.evidence?.twice?.vbids);
+  const context: DraftContext = { ...options, reads, hasList, twice, notInDeltas: new Set(learned) };
   const writePage = createPageWriter(context);
   const countLosses = createLossCounter(options);
   const unchanged = createUnchangedItems(store, options);
@@ -159,7 +161,7 @@ export function createApplier(options: ApplierOptions) {
     if (unused.length > 0) keepRejected(writer, runId, { ...captured, rejected: unused });
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);
-    reads.add(task.pass, task.window, checkpoint.requestedAt);
+    reads.add(task, checkpoint.requestedAt, draft.ids);
     writer.runs.addCheckpoint(checkpoint);
     const { ids: _ids, ...applied } = checkpoint;
     return applied;

@@ -8,6 +8,7 @@ import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import { isUnreadable } from './failed-window.ts';
+import { examinePlaces } from './listed-twice.ts';
 import { isControl } from './untold.ts';
 
 /**
@@ -105,6 +106,12 @@ export function isClosed(store: Reader, { runId, pass, kind, seam }: Pass): bool
   return examine(store, { windows, root: pass, idsOf, modifiedIn: () => -1 }).stoodStill;
 }
 
+/** How many items repeat a product of the same answer. */
+function repeatsIn(ids: readonly number[]): number {
+  const products = ids.filter((id) => id > 0);
+  return products.length - new Set(products).size;
+}
+
 function newestTotal(windows: readonly Applied[]): number {
   const later = (a: Applied, b: Applied) => b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt);
   return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
@@ -138,9 +145,16 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
     const exact = isWhole(reads.get(root.pass) ?? []);
     const seams = exact || root.seam === 0 ? null : examine(store, { windows, root: root.pass, idsOf, modifiedIn });
+    const places = examinePlaces(store, windows, root.pass, (id) => modifiedIn(id) > root.pass);
     const unmodified = createIdSet(highest);
+    let [repeated, unmodifiedRepeats] = [seams?.repeated ?? 0, 0];
     if (seams === null) {
-      for (const window of windows) unmodified.addAll(idsOf(window).filter((id) => modifiedIn(id) <= root.pass));
+      for (const ids of windows.map(idsOf)) {
+        const still = ids.filter((id) => modifiedIn(id) <= root.pass);
+        unmodified.addAll(still);
+        repeated += repeatsIn(ids);
+        unmodifiedRepeats += repeatsIn(still);
+      }
     }
     return {
       pass: root,
@@ -153,11 +167,19 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       exact,
       /** Null for an exact list, and for one of plain pages. */
       seams,
+      /** Products that it shows at two places with two contents. */
+      places,
+      /** Items that show a product for a second time: in one answer, or where `places` has proven it. */
+      repeated: repeated + places.more,
+      /** Where the list ended, by what it answered. */
+      end: windows.reduce((most, window) => Math.max(most, startOf(window) + window.items), 0),
       /**
        * No product can be missing: its seams are joined, or its plain pages hold as many unmodified products as the list
        * had, which were in it when its first page was read, because only a modified product enters a list.
        */
-      complete: seams?.sealed ?? (exact || unmodified.size >= Math.max(...windows.map(({ numItems }) => numItems))),
+      complete:
+        seams?.sealed ??
+        (exact || unmodified.size + unmodifiedRepeats >= Math.max(...windows.map(({ numItems }) => numItems))),
       repairs: repairs.length,
     };
   }
@@ -221,10 +243,14 @@ export function passClocks(store: Reader, runId: number): Clocks[] {
   });
 }
 
-/** Windows over the gaps of a list, wider than in the previous round; empty if there would be too many. */
-export function repairsOf({ pass: { pass, perPage, seam }, windows, total, seams, repairs }: ReadList): Window[] {
+/**
+ * Windows over the gaps of a list, wider than in the previous round; where it has none, over places that may be of one
+ * product. Empty if there would be too many.
+ */
+export function repairsOf({ pass, windows, total, seams, repairs, places }: ReadList): Window[] {
+  const { perPage, seam } = pass;
   if (seams === null || seams.disorder > 0 || windows.some(({ doubt }) => isUnreadable(doubt))) return [];
-  const own = windows.filter((window) => window.pass === pass);
+  const own = windows.filter((window) => window.pass === pass.pass);
   // If many pages are shorter than their totals say, repairs would be too.
   if (own.filter(({ doubt }) => doubt !== null).length > REPAIRS * own.length) return [];
   const reach = REPAIR_REACH * perPage * 2 ** repairs;
@@ -239,6 +265,7 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, total, seams
     const high = offset === null ? centre + 1 : Math.ceil(centre + reach);
     for (const window of windowsOver(low, high, layout)) found.set(windowKey(window), window);
   }
+  if (found.size === 0) for (const window of places.again) found.set(windowKey(window), window);
   const most = Math.max(REPAIRS_LEAST, REPAIRS * own.length);
   return windows.length - own.length + found.size > most ? [] : [...found.values()];
 }

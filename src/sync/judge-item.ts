@@ -19,11 +19,13 @@ import type { RunSettings } from './run-settings.ts';
  * - `changed`: it has another content, or is a tombstone that is restored
  * - `withdrawn`: it is to be removed, because the source has withdrawn it
  * - `outdated`: another window has shown the product later, and otherwise
+ * - `behind`: the list shows it in front of this place, too, and otherwise: the first place counts, in whatever order
+ *   windows arrive
  * - `partial`: a delta shows it without some members that it has: nothing is written, and the run says so
  */
 export type Judgement =
   | { readonly kind: 'partial'; readonly missing: readonly string[]; readonly isStub: boolean }
-  | { readonly kind: 'new' | 'absent' | 'same' | 'withdrawn' | 'outdated' }
+  | { readonly kind: 'new' | 'absent' | 'same' | 'withdrawn' | 'outdated' | 'behind' }
   | { readonly kind: 'changed'; readonly change: Difference };
 
 export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'deletedField'> & {
@@ -34,6 +36,8 @@ export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'del
   readonly notInDeltas?: ReadonlySet<string>;
   /** Whether another window of this pass has shown the product as of a later moment. */
   readonly isOutdated: (known: KnownProduct) => boolean;
+  /** Whether a list of this run shows the product in front of this place, or is going to; default: no. */
+  readonly isBehind?: (product: Pick<KnownProduct, 'id'> & Pick<Product, 'vbid'>) => boolean;
 };
 
 /** Whether a product that the source has withdrawn is removed from the mirror. */
@@ -77,9 +81,11 @@ function partOf(
 
 /** @param known what the mirror has of the product, a tombstone included; undefined if it does not have it */
 export function judgeItem(product: Product, known: KnownProduct | undefined, rules: JudgeRules): Judgement {
-  const { ignoreFields, isDelta, isOutdated } = rules;
+  const { ignoreFields, isDelta, isOutdated, isBehind = () => false } = rules;
   const gone = isGone(product, rules) || isDeleted(product, rules);
   if (known === undefined) return { kind: gone ? 'absent' : 'new' };
+  const place = { id: known.id, vbid: product.vbid };
+  if (gone && !known.removed && isBehind(place)) return { kind: 'behind' };
   if (gone) return { kind: known.removed || isOutdated(known) ? 'same' : 'withdrawn' };
   // Deltas go on to tell of products that a run has removed since they were withdrawn.
   if (known.removed && product.withdrawn && isDelta) return { kind: 'same' };
@@ -88,5 +94,6 @@ export function judgeItem(product: Product, known: KnownProduct | undefined, rul
   if (isSame && !known.removed) return { kind: 'same' };
   const part = partOf(change, product.body, rules);
   if (part !== null) return part;
+  if (isBehind(place)) return { kind: 'behind' };
   return isOutdated(known) ? { kind: 'outdated' } : { kind: 'changed', change };
 }

@@ -5,6 +5,7 @@ import type { CapturedPage, Page, RejectedItem } from '../catalog/page-types.ts'
 import type { Product } from '../catalog/product.ts';
 import { PARTIAL } from '../catalog/run-types.ts';
 import { momentOf } from '../proof/watermark.ts';
+import { BEHIND } from '../store/rows/ids.ts';
 import type { KnownProduct, NewRows } from '../store/rows/product-rows.ts';
 import type { Checkpoint } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -26,7 +27,9 @@ export interface DraftContext
     Pick<JudgeRules, 'hasList' | 'notInDeltas'> {
   readonly store: Reader;
   readonly runId: number;
-  readonly reads: Pick<AppliedReads, 'productsAfter'>;
+  readonly reads: Pick<AppliedReads, 'productsAfter' | 'isInFront' | 'hasFront'>;
+  /** Keys of products of which the previous full run has found two contents in the list: the first one may come later. */
+  readonly twice: ReadonlySet<string>;
 }
 
 /** The positions of items without an id. */
@@ -50,7 +53,7 @@ function mayBeDeleted({ bytes }: PageItems, { deletedField }: Pick<RunSettings, 
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, reads, volatileFields } = context;
+  const { store, reads, twice, volatileFields } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Items of a delta that is in another form than the list. */
@@ -72,11 +75,17 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     return nextId - count;
   }
 
+  const { from, vbid: lookedUp, window, pass } = captured.task;
+  const isList = from === null && lookedUp === undefined;
+  const ids = [...captured.ids];
+
   const rules: JudgeRules = {
     ...context,
-    isDelta: captured.task.from !== null,
+    isDelta: from !== null,
+    isBehind: ({ id, vbid }) =>
+      isList && (reads.isInFront(id, window) || (twice.has(vbid) && !reads.hasFront(pass, window))),
     isOutdated: ({ id }) => {
-      later ??= reads.productsAfter(captured.task.pass, momentOf(captured.response));
+      later ??= reads.productsAfter(pass, momentOf(captured.response));
       return later.has(id);
     },
   };
@@ -87,7 +96,13 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     const known = store.products.find(vbid);
     const found = judgeItem(product, known, rules);
     const id = known?.id ?? created.get(vbid)?.id ?? (found.kind === 'absent' ? 0 : newId());
-    // If a product is on the page twice, the later one counts, even if it equals the mirror's.
+    const isAgain = isList && id > 0 && ids.indexOf(id) < position && ids.includes(id);
+    const first = (changed.get(vbid) ?? created.get(vbid))?.product.body ?? known?.body ?? body;
+    if (found.kind === 'behind' || (isAgain && (withdrawn.has(id) || !sameContent(first, body, volatileFields)))) {
+      shown.set(id, BEHIND + contentDigest(body, volatileFields));
+    }
+    if (found.kind === 'behind' || isAgain) return id;
+    // If a product is twice on a page of a delta, the later one counts, even if it equals the mirror's.
     changed.delete(vbid);
     withdrawn.delete(id);
     if (found.kind === 'new') created.set(vbid, { id, product });
@@ -104,8 +119,6 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     if (found.kind === 'outdated') outdatedFrom = Math.min(outdatedFrom, known.changedSeq);
     return id;
   }
-
-  const ids = [...captured.ids];
 
   /** Gives each item an id. */
   function judgeAll(items: PageItems): void {

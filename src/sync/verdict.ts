@@ -44,6 +44,22 @@ function whyFewer({ removals }: Reader, { seams }: ReadList): string | null {
   return `${removals.living(first)?.vbid} ${more} at two distant places: the list has it twice, or has no stable order`;
 }
 
+/** Products that a run names at most, of those that the list has twice. The next run looks for them: plan-page-write.ts. */
+const NAMED = 100;
+
+/** Keys of some of these products. */
+function namesOf({ removals }: Reader, ids: readonly number[]): string[] {
+  return ids.slice(0, NAMED).flatMap((id) => removals.living(id)?.vbid ?? []);
+}
+
+/** Names products with two contents, of which nothing has shown that the list has both. */
+function whyTwoContents(store: Reader, { places: { unproven } }: ReadList): string | null {
+  if (unproven.length === 0) return null;
+  const [first = 'a removed product'] = namesOf(store, unproven);
+  const more = unproven.length === 1 ? 'is' : `and ${unproven.length - 1} more are`;
+  return `${first} ${more} at two places with two contents: the first one counts, and it is not proven that the list has both`;
+}
+
 /** Whether deltas have another form than the list. */
 function whyPartial({ runs }: Reader, lists: readonly ReadList[]): string | null {
   const told = lists.find(({ pass, rejected }) => pass.from !== null && rejected > 0);
@@ -79,6 +95,7 @@ function reasonsOf(
     isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
     // Narrower windows overlap others that are not their neighbours.
     isFewer && unreadable.length === 0 && whyFewer(store, list),
+    list !== undefined && whyTwoContents(store, list),
     whyPartial(store, lists),
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
@@ -95,7 +112,9 @@ export function countAgrees(
 ): boolean {
   // The mirror does not take up products that were withdrawn before it knew them.
   const unknown = withdrawnAs === 'removed' ? list.unknown() : 0;
-  return products + unknown + list.rejected + (list.seams?.repeated ?? 0) >= list.total;
+  // A total that counts each product once is lower than the list is long.
+  const wanted = list.repeated === 0 ? list.total : Math.max(list.total, list.end);
+  return products + unknown + list.rejected + list.repeated >= wanted;
 }
 
 /** What the deltas did not tell, if the run has read all that they should. */
@@ -161,6 +180,7 @@ export function conclude(
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   const counts = store.runs.counts(run.id);
+  const twice = list?.places.twice ?? [];
   // What a late delta shows as withdrawn may have been restored since.
   const withdrew = run.kind === 'full' && counts.removed > 0;
   return {
@@ -174,6 +194,7 @@ export function conclude(
       lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
       seen: seen.size,
       numItems: list?.total ?? 0,
+      ...(twice.length > 0 && { twice: { products: twice.length, vbids: namesOf(store, twice) } }),
       lists: seamsOf(assessment),
     },
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */

@@ -136,7 +136,7 @@ export function createMemoryMirror(settings: RunSettings) {
       items: page.items,
       ids,
     };
-    const context = { ...settings, store, runId, reads: createAppliedReads(store, runId) };
+    const context = { ...settings, store, runId, reads: createAppliedReads(store, runId), twice: new Set<string>() };
     const draft = draftPage(context, waiting, true);
     for (const { id, product } of draft.created.values()) {
       const row = { id, vbid: product.vbid, body: product.body, changedSeq: ++seq, removed: false };

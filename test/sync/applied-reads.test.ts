@@ -30,7 +30,7 @@ it('applied reads show the products of later windows, in whatever order they wer
       let applied = createAppliedReads(store, 1);
       for (const one of reads) {
         if (one.page === restart) applied = createAppliedReads(store, 1);
-        applied.add(0, { page: one.page, perPage: 10 }, one.moment);
+        applied.add({ pass: 0, window: { page: one.page, perPage: 10 }, from: null }, one.moment, one.ids);
         written.push(one);
       }
       const found = applied.productsAfter(0, moment);

@@ -298,3 +298,38 @@ it('repairs of a list are not made for a list without gaps, without a stable ord
   expect(repairsAfter(list({ ids: [10, 9, ...ids(11, 14)] }), DELTA)).toEqual([]);
   expect(repairsAfter(list({ ids: ids(11, 14), doubt: 'too short' }), DELTA)).toEqual([]);
 });
+
+it('plain pages of a delta are whole if they show a product twice in one response, or if nothing is missing', () => {
+  const first = { ids: ids(1, 10), total: 14 };
+  const pages = (second: number[], total = 14): PassSketch => ({
+    kind: 'delta',
+    seam: 0,
+    windows: [
+      { ...first, total },
+      { page: 2, ids: second, total },
+    ],
+  });
+  const read = (second: number[], later: PassSketch = DELTA) =>
+    concluded([EXACT, pages(second), { ...later, from: START + 1 }]).deltasRead;
+  expect(read(ids(11, 14))).toBe(true);
+  expect(read([11, 12, 12, 13])).toBe(true);
+  // Twice in two responses: it may have moved, and then another product may be hidden.
+  expect(read([10, 11, 12, 13])).toBe(false);
+  // A later delta tells of the product that is there twice.
+  expect(read([11, 12, 12, 13], { ...DELTA, windows: [{ ids: [12] }] })).toBe(false);
+});
+
+it('a total that counts each product once is not met by the second place of a product', () => {
+  const agrees = (second: number[], total: number) => {
+    const windows = [
+      { ids: [...ids(1, 9), 9], total },
+      { page: 2, perPage: 8, ids: second, total },
+    ];
+    return concluded([{ windows }, DELTA], { products: 12 }).countAgrees;
+  };
+  expect(agrees([9, 9, 10, 11, 12], 13)).toBe(true);
+  expect(agrees([9, 9, 10, 11, 12], 12)).toBe(true);
+  // Product 5 is where 12 was, and 13 items were listed.
+  expect(agrees([9, 9, 10, 11, 5], 13)).toBe(false);
+  expect(agrees([9, 9, 10, 11, 5], 12)).toBe(false);
+});

@@ -4,7 +4,7 @@ import { reviewNow } from '../../operate/decisions/carry-out-review.ts';
 import type { REVIEWS, ReviewOptions } from '../../operate/decisions/held-run-review.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
-import { heldText, runSummary, settingsText, unusualText } from '../../report/run-text.ts';
+import { heldText, noteTexts, runSummary, unusualText } from '../../report/run-text.ts';
 import { seamPicture } from '../../report/seam-picture.ts';
 import { duration, moment, table } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
@@ -32,7 +32,7 @@ function listRuns({ clock }: CommandContext, runs: readonly Run[]): Result {
   const none = 'no run yet; start one with: npx catchword sync';
   const notes = runs.flatMap((run) => {
     const texts = run.unusual === null ? [] : [`It ${unusualText(run.unusual).title}.`];
-    return [...texts, ...settingsText(run)].map((text) => `run ${run.id}: ${text}`);
+    return [...texts, ...noteTexts(run)].map((text) => `run ${run.id}: ${text}`);
   });
   return { json: runs.map(runJson), text: rows.length === 0 ? none : [table(HEAD, rows), ...notes] };
 }

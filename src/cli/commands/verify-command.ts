@@ -3,6 +3,7 @@ import { EXIT, usageError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
 import { selectionText, sourceIdentity } from '../../catalog/source-identity.ts';
 import { deltaFrom } from '../../proof/watermark.ts';
+import { noteTexts } from '../../report/run-text.ts';
 import { count, plural, time } from '../../report/text.ts';
 import type { SourceConfig } from '../../settings/config.ts';
 import type { Store } from '../../store/store.ts';
@@ -43,9 +44,10 @@ async function compare(
     if (verdict.as !== 'unproven') print(context, options, verdictResult(verdict));
   }
   const { difference: differences, drift: drifted, unproven } = counts;
-  const { items, proof, reasons } = full;
+  const { items, proof, reasons, evidence } = full;
   const text = [
     `read ${plural(items, 'product')} from the source, proof ${[proof, ...reasons].join(': ')}`,
+    ...noteTexts({ evidence }),
     `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${time(mirror.watermark() ?? 0)}`,
   ];
   if (drifted > 0)

@@ -3,7 +3,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { type Run, whyNoRun } from '../../catalog/run-types.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { picturesOf } from '../../report/run-picture.ts';
-import { settingsText, settlingText, updatesText, warningText } from '../../report/run-text.ts';
+import { noteTexts, settlingText, updatesText, warningText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
@@ -188,7 +188,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
       <RetryNote scene={scene} />
       {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
       {warning !== null && <p class="note warn">{warning}</p>}
-      {settingsText(run).map((text) => (
+      {noteTexts(run).map((text) => (
         <p class="note">{text}</p>
       ))}
       <RunFigures scene={scene} />

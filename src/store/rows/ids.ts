@@ -1,7 +1,10 @@
+/** Added to the digest of a content that does not count, because the list shows the product in front, and otherwise. */
+export const BEHIND = 2 ** 32;
+
 /**
  * Encodes a page's product ids, in order, as a compact blob: each as its difference from the previous id, in zigzag and
  * LEB128. Most products of one page were created together, so most ids take one byte. They are from 0 to 2^31 - 1.
- * A negative number, down to -2^32, is the digest of what the page shows of the product before it (`decodeShown`).
+ * A negative number, down to -2^33, is the digest of what the page shows of the product before it (`decodeShown`).
  */
 export function encodeIds(ids: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(ids.length * 5);

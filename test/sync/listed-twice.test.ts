@@ -1,0 +1,117 @@
+import { expect, it } from 'vitest';
+import { catalogOf, expectExactLog } from '../support/mirror.ts';
+import type { RawSource } from '../support/raw-source.ts';
+import { isDelta, rawPlace } from './raw-place.ts';
+
+/*
+ * Lists that have a product twice. Windows hold 20 products and share 5.
+ */
+const SETTINGS = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_DELTA_OVERLAP: '0s' };
+
+function row(vbid: string, territory: string, more: object = {}): Buffer {
+  return Buffer.from(JSON.stringify({ vbid, territory, ...more }));
+}
+
+const BOOKS = Array.from({ length: 100 }, (_, at) => row(`B${String(at).padStart(2, '0')}`, 'CZ'));
+
+/** The list with another row of B05, after so many rows. */
+function withSecond(at: number, second = row('B05', 'SK'), books = BOOKS): Buffer[] {
+  return [...books.slice(0, at), second, ...books.slice(at)];
+}
+
+async function mirrored(items: readonly Buffer[], more: Record<string, string> = {}) {
+  const place = await rawPlace(items, { ...SETTINGS, ...more });
+  await place.run();
+  return place;
+}
+
+const territory = (db: string) => JSON.parse(catalogOf(db).get('B05') ?? '{}').territory;
+
+it.each([
+  ['next to each other', 6, {}],
+  ['in two windows', 70, {}],
+  ['on both sides of the end of a window', 20, {}],
+  ['in one response', 70, { CATCHWORD_PER_PAGE: '1000' }],
+])(
+  'a product that the list has twice with two contents, %s, keeps the first one, and what left the list is removed',
+  async (_what, at, more) => {
+    const { source, db, run } = await mirrored(withSecond(at), more);
+    expect(territory(db)).toBe('CZ');
+    for (let night = 1; night <= 3; night++) expect(await run()).toMatchObject({ proof: 'sealed', updated: 0 });
+    source.items = withSecond(at).filter((body) => !body.includes('B90'));
+    const ended = await run();
+    expect(ended).toMatchObject({ proof: 'sealed', updated: 0, removed: 1 });
+    expect(ended.evidence?.twice).toEqual({ products: 1, vbids: ['B05'] });
+    expectExactLog(db);
+  },
+);
+
+/** In each run, refuses windows with the offset `late` until one with the offset `early` was asked for. */
+function swap(source: RawSource, late: number, early: number): void {
+  let isAsked = false;
+  source.instead = (asked) => {
+    const [page = 1, perPage = 1] = ['page', 'per_page'].map((name) => Number(asked.searchParams.get(name)));
+    const holds = (offset: number) => !isDelta(asked) && (page - 1) * perPage <= offset && offset < page * perPage;
+    if (page === 1 || isDelta(asked)) isAsked = false;
+    if (holds(early)) isAsked = true;
+    return holds(late) && !isAsked ? { status: 503 } : null;
+  };
+}
+
+it('a product that the list has twice keeps its first content in whatever order the windows arrive', async () => {
+  const books = BOOKS.filter((body) => !body.includes('B05'));
+  const items = [...books.slice(0, 30), row('B05', 'CZ'), ...books.slice(30, 70), row('B05', 'SK'), ...books.slice(70)];
+  const place = await rawPlace(items, SETTINGS);
+  swap(place.source, 30, 71);
+  await place.run();
+  expect(territory(place.db)).toBe('CZ');
+  for (let night = 1; night <= 3; night++) expect(await place.run()).toMatchObject({ proof: 'sealed', updated: 0 });
+  // Then only the second one is left: that is not taken for a change before a run has shown that the first one is gone.
+  place.source.items = items.filter((_, at) => at !== 30);
+  const night = await place.run();
+  expect(night).toMatchObject({ proof: 'open', updated: 0 });
+  expect(night.reasons.join()).toContain('B05 is at two places with two contents');
+  expect(await place.run()).toMatchObject({ proof: 'sealed', updated: 1 });
+  expect(territory(place.db)).toBe('SK');
+});
+
+it('a change of the first content of a product that the list has twice is taken, and one of the second is not', async () => {
+  const { source, db, run } = await mirrored(withSecond(70));
+  await run();
+  source.items = withSecond(70, row('B05', 'SK', { edited: true }));
+  expect(await run()).toMatchObject({ proof: 'sealed', updated: 0 });
+  source.items = withSecond(70).map((body) => (body.equals(row('B05', 'CZ')) ? row('B05', 'PL') : body));
+  expect(await run()).toMatchObject({ updated: 1 });
+  expect(territory(db)).toBe('PL');
+});
+
+it.each([
+  ['first', 5],
+  ['second', 71],
+])('a product whose %s place in the list is withdrawn is not removed and restored by turns', async (_what, at) => {
+  const gone = withSecond(70).map((body, place) => (place === at ? row('B05', 'SK', { distributable: false }) : body));
+  const { run, db } = await mirrored(gone, { CATCHWORD_WITHDRAWN_AS: 'removed' });
+  await run();
+  const isThere = catalogOf(db).has('B05');
+  for (let night = 1; night <= 2; night++) expect(await run()).toMatchObject({ removed: 0, restored: 0, updated: 0 });
+  expect(catalogOf(db).has('B05')).toBe(isThere);
+  expect(isThere).toBe(at > 70);
+});
+
+it('a product that moves while its list is read, with a change that no delta tells, does not hide another one', async () => {
+  const all = BOOKS;
+  const { source, db, run } = await mirrored(all);
+  const [moved, hidden] = [row('B05', 'SK'), all[90] as Buffer];
+  source.instead = (asked) => {
+    if (isDelta(asked)) return null;
+    // Whenever the end of the list is read, the two have changed places.
+    const isEnd = Number(asked.searchParams.get('page')) * Number(asked.searchParams.get('per_page')) > 80;
+    source.items =
+      isEnd && source.requests.length < 12
+        ? all.map((body, at) => (at === 5 ? hidden : at === 90 ? moved : body))
+        : all;
+    return null;
+  };
+  expect(await run()).toMatchObject({ removed: 0 });
+  expect(catalogOf(db).size).toBe(100);
+});
