@@ -100,6 +100,11 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
   return {
     list: (): SinkRow[] => list().all(),
     get: (name: string): SinkRow | undefined => get().get({ name }),
+    /** Whether a sink of this name has opened the store with this identity. */
+    hasFed: ({ name, identity }: Pick<SinkRow, 'name' | 'identity'>): boolean => {
+      const row = get().get({ name });
+      return row?.opened === true && row.identity === identity;
+    },
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
     /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
     waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(

@@ -111,10 +111,11 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     /**
      * Notes that the settings name this sink. If the name means another store than before, that store gets a row of its
      * own, because events that were parked for one store must not be delivered to another. A new row starts with the
-     * products as of now.
+     * products as of now. A name whose address is not valid (without an identity) keeps its store.
      */
-    configure: ({ name, kind, address, identity }: NamedSink): void => {
+    configure: ({ name, ...named }: NamedSink): void => {
       const before = reader.get(name);
+      const { kind, address, identity } = named.identity === '' && before !== undefined ? before : named;
       const isNew = before?.identity !== identity;
       // Its store may have been fed under another name or address.
       const hadView = reader
