@@ -31,6 +31,11 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 export function heldSinkText({ name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
   if (state !== 'held' || held === null) return null;
   if (held.why === 'run') return { ...held, advice: approvalText(name) };
+  if (held.why === 'fill') {
+    const { isApproved: _isNot, ...fill } = held;
+    const compare = 'Look at the store: it has products that the mirror, or its view, does not have';
+    return { ...fill, advice: `${compare}. To remove them: npx catchword sink approve ${name}` };
+  }
   const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
   const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
   const { isApproved: _isNot, ...view } = held;

@@ -18,7 +18,7 @@ import {
  *    ▲                  │           ▲                  │       the log would grow beyond its cap
  *    └───── resume ─────┘           └───── resume ─────┘       any ─────────► disabled ── resume ──► running
  *
- *            a changed view would remove too much; an unusual run comes next
+ *            a changed view, the end of a fill or the next run would remove too much; an unusual run comes next
  * running ─────────► held ── approve, or the setting is put back ──► running
  * ```
  * Sinks in any state but `disabled` hold the change log: records that they have not confirmed are not pruned.

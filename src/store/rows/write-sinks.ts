@@ -233,8 +233,8 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       nextGeneration(id);
       return freeEvents({ id, also: 'refused' });
     },
-    /** Approves a changed view. The relay begins it. */
-    approveView: write<[id: number]>(
+    /** Approves a changed view, or what the end of a fill removes. The relay carries it out. */
+    approveHeld: write<[id: number]>(
       `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`,
     ),
     /** Approves the unusual runs so far, and the run that holds the sink. */

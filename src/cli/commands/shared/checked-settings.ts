@@ -35,10 +35,13 @@ export function settingProblems(environment: Environment, need: Need, isOfSinks 
   return problems;
 }
 
-/** @throws CatchwordError CONFIG_INVALID naming everything that is wrong @param isOfSinks with sinks */
+/**
+ * @param isOfSinks whether it is an error if only settings of sinks are wrong
+ * @throws CatchwordError CONFIG_INVALID naming everything that is wrong
+ */
 export function checkedSettings<N extends Need>(environment: Environment, need: N, isOfSinks = false): ConfigFor[N] {
-  const problems = settingProblems(environment, need, isOfSinks);
-  if (problems.length > 0) throw settingsError(problems);
+  const wrong = settingProblems(environment, need, isOfSinks);
+  if (wrong.length > 0) throw settingsError(isOfSinks ? wrong : settingProblems(environment, need, true));
   return readSettings(environment).values as ConfigFor[N];
 }
 
