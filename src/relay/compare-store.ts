@@ -1,6 +1,7 @@
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { CheckCounts, CheckExample, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
 import { replayText, unrepairableText } from './check-text.ts';
+import { tooMany } from './exit-limit.ts';
 import { expectedProducts } from './expected-products.ts';
 import type { FeedContext } from './feed-context.ts';
 import { isSinkError, type Mark, SinkError, type SinkEvent, type StoredProduct, type Verifier } from './sink.ts';
@@ -191,13 +192,18 @@ async function examplesOf(pass: Pass, found: Found, room: number): Promise<Check
 
 /**
  * Compares portions of buckets, and repairs what differs.
- * @param limit how many extra products may be removed; if there are more, all stay
+ * @param mayLeave whether so many extra products may be removed; if not, all stay
  */
-async function settle(pass: Pass, portions: readonly Buckets[], repairs: boolean, limit: number) {
+async function settle(
+  pass: Pass,
+  portions: readonly Buckets[],
+  repairs: boolean,
+  mayLeave: (removed: number) => boolean,
+) {
   const counts = { differing: 0, missing: 0, extra: 0, repaired: 0 };
   const examples: CheckExample[] = [];
   const unequal: Buckets[] = [];
-  let surplus: readonly string[] = [];
+  const surplus: string[] = [];
   for (const portion of portions) {
     const found = await compareProducts(pass, portion);
     if (Object.values(found).every(({ length }) => length === 0)) continue;
@@ -207,11 +213,10 @@ async function settle(pass: Pass, portions: readonly Buckets[], repairs: boolean
     if (!repairs) continue;
     await repair(pass, 'differing', found.differing);
     await repair(pass, 'missing', found.missing);
-    if (limit === Number.POSITIVE_INFINITY) await repair(pass, 'extra', found.extra);
-    // One more than may be removed is enough to know.
-    else surplus = surplus.concat(found.extra.slice(0, limit + 1 - surplus.length));
+    if (pass.request.removesAll) await repair(pass, 'extra', found.extra);
+    else if (mayLeave(counts.extra)) surplus.push(...found.extra);
   }
-  if (surplus.length <= limit) await repair(pass, 'extra', surplus);
+  if (mayLeave(counts.extra)) await repair(pass, 'extra', surplus);
   return { counts, examples, unequal };
 }
 
@@ -233,16 +238,16 @@ export async function compareStore(
   const refused = new Map<string, string>();
   const pass: Pass = { ...comparison, mark: session.stored(), expected, unjudged, keepsExtra: false, refused };
   const { portions, judged, total } = await compareSums(pass);
-  const limit = request.removesAll ? Number.POSITIVE_INFINITY : context.removalLimit(total);
-  const { counts: found, examples, unequal } = await settle(pass, portions, request.repair, limit);
+  const mayLeave = (removed: number): boolean => request.removesAll || tooMany(context, removed, total) === null;
+  const { counts: found, examples, unequal } = await settle(pass, portions, request.repair, mayLeave);
   const result = { ...found, same: judged - found.differing - found.missing, notJudged: unjudged.size, examples };
   if (!request.repair) return { ...result, held: 0, error: null };
-  const held = found.extra > limit ? found.extra : 0;
+  const held = mayLeave(found.extra) ? 0 : found.extra;
   let [again, left] = [unequal, 0];
   for (let round = 1; again.length > 0 && round <= MAX_REPAIRS; round++) {
     // What another product was in the way of may be accepted now.
     if (round < MAX_REPAIRS) refused.clear();
-    const next = await settle({ ...pass, keepsExtra: held > 0 }, again, round < MAX_REPAIRS, limit);
+    const next = await settle({ ...pass, keepsExtra: held > 0 }, again, round < MAX_REPAIRS, mayLeave);
     [again, left] = [next.unequal, remaining(next.counts)];
   }
   const error =

@@ -6,6 +6,7 @@ import { createHistory } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { HeldSink } from '../store/schema/sink-tables.ts';
 import type { FeedContext } from './feed-context.ts';
+import type { Filled } from './sink.ts';
 import { viewAt, viewedChanges } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
 
@@ -16,18 +17,17 @@ import { forecastView } from './view-forecast.ts';
  *   a run removes products, or changes them so that they leave the view, or    counted here, for each run, over all of its
  *   so that an expression of the view fails on them                            changes that the log has
  *   a changed view                                                             counted by settle-view.ts
+ *   the end of a fill removes what it did not deliver (a fill itself           counted by the store (`filled`), judged here
+ *   delivers no removals to a store that can say that)
  *   a repair                                                                   counted by compare-store.ts
  *
- * A run goes on writing while its changes are delivered. So some may leave before it exceeds the limit: never more than the
- * limit. Removals that the source announced, or an operator approved, are not counted: the run has asked about them. The end of
- * a fill is not counted: only the store knows which rows the fill did not deliver. Before they are removed, sink-session.ts
- * checks that the store has what the fill delivered.
+ * All ask `tooMany`. docs/held.md has the same as a table. A run goes on writing while its changes are delivered. So some may
+ * leave before it exceeds the limit: never more than the limit. Removals that the source announced, or an operator approved,
+ * are not counted: the run has asked about them.
  */
 
 /** Changes that are judged before others get their turn. */
 const STEP = 250;
-/** Delivered changes in which the run that comes next is looked for, when a sink is opened. For safety: more takes seconds. */
-const LOOK_BACK = 20_000;
 
 /** How many products leave a store, of how many, and how many may. */
 export interface Leaving {
@@ -64,6 +64,20 @@ export function holdSink(context: FeedContext, sink: SinkRow, held: HeldSink, re
   acks.flush();
   writeIf(context, sink, ({ sinks }) => sinks.hold(sink.id, held));
   log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
+}
+
+/**
+ * Holds a sink before the end of its fill takes too much away. An approval allows as many as were counted then.
+ * @param filled what the store says
+ * @returns whether it is held
+ */
+export function holdFillEnd(context: FeedContext, row: SinkRow, { delivered, left }: Filled): boolean {
+  const { held } = row;
+  const found = tooMany(context, left, delivered + left);
+  if (found === null || (held?.why === 'fill' && held.isApproved && left <= held.removed)) return false;
+  const reason = `the end of its fill ${leavingText(found)}`;
+  holdSink(context, row, { why: 'fill', removed: left, reason, isApproved: false }, reason);
+  return true;
 }
 
 /** What a run takes away from the store. */
@@ -125,8 +139,9 @@ export function createExit(context: FeedContext) {
   return async function holdIfTooMuchLeaves(sink: SinkRow): Promise<boolean> {
     const { cursor, backfillTo, approvedRun } = sink;
     if (cursor < backfillTo) return false;
-    const from = judgedTo ?? Math.max(store.changes.prunedTo(), backfillTo, cursor - LOOK_BACK);
-    if (from >= store.changes.lastSeq()) return false;
+    if ((judgedTo ?? cursor) >= store.changes.lastSeq()) return false;
+    // All of the run that comes next counts, however much of it was delivered before the sink was opened.
+    const from = judgedTo ?? Math.max(store.changes.prunedTo(), backfillTo, store.changes.beforeNext({ seq: cursor }));
     // What the view fails on is noted when it is delivered.
     noteViewFailures();
     const failures = config.view?.failures;

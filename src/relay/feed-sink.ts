@@ -1,5 +1,6 @@
 import { withAbort } from '../base/abort.ts';
 import { createTrouble } from '../base/trouble.ts';
+import { settingsError } from '../settings/config.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { closeSession, type Feed, isFatal, onFailure, untilRetry } from './feed-failure.ts';
@@ -49,13 +50,14 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
 
 /** Takes one turn. @returns whether there was something to do */
 async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
-  const { store, leased, row, acks } = context;
+  const { store, config, leased, row, acks } = context;
   leased.check();
   const before = row();
   const isOther = feed.session !== undefined && feed.session.generation !== before.generation;
   if (before.state !== 'running' || isOther) await closeSession(context, feed);
   if (before.state !== 'running' && before.state !== 'held') return false;
   if (feed.session === undefined) {
+    if (config.problems !== undefined) throw settingsError(config.problems);
     const settled = await settleView(context, row());
     // Those of a forecast are told with it.
     context.noteViewFailures(false);

@@ -202,6 +202,8 @@ export interface ReadTarget {
   readonly batch: Sink['batch'];
   /** Where the texts of a batch go; null for a sink that takes events. */
   readonly nextBuffer: (() => LineBuffer) | null;
+  /** Whether the end of a fill removes what it did not deliver, so that no fill delivers removals. */
+  readonly endsFills?: boolean;
 }
 
 /** Reads what one sink gets next. @param source the `source` of events if the mirror has not stored its own */
@@ -218,11 +220,12 @@ export function createBatchReader(
 
   /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides events that the operator skipped */
   function* steps(
-    sink: SinkRow,
-    { batch, nextBuffer }: ReadTarget,
+    row: SinkRow,
+    { batch, nextBuffer, endsFills = false }: ReadTarget,
     cursor: number,
     skipped: readonly number[] = [],
   ): Generator<undefined, Batch | null> {
+    const sink = endsFills ? { ...row, backfillRemoved: false } : row;
     // From an unusual run on, a decision is needed.
     const upTo = (store.runs.unusual(sink.approvedRun)?.from ?? Number.MAX_SAFE_INTEGER) - 1;
     const end = cursor < sink.backfillTo ? Math.min(cursor + SCAN, sink.backfillTo, upTo) : null;

@@ -18,10 +18,9 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   const asOf = Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, row, prepare, prepare(wanted), asOf, stopping);
   const found = tooMany(context, forecast.removed, forecast.has);
-  const { has, absent = [] } = forecast;
-  // Of a name with a typing error, a store would lose what it has, product by product.
-  const isMistyped = has > 0 && absent.length > 0;
-  if (found === null && !isMistyped) return false;
+  const { absent = [] } = forecast;
+  // A store would lose what it has, product by product.
+  if (found === null && (forecast.isMistyped !== true || forecast.has === 0)) return false;
   const why = found === null ? `names a member wrongly: ${absent.join('; ')}` : leavingText(found);
   holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, `its view was changed, and ${why}`);
   return true;

@@ -7,7 +7,7 @@ import { explainMissing } from '../base/missing-package.ts';
 import { decoded } from '../base/percent-decode.ts';
 import { printable } from '../base/printable.ts';
 import { type Hide, hiding } from '../base/redact.ts';
-import type { SinkSetting } from '../settings/config.ts';
+import { collecting, type SinkSetting, settingsError } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
 import { type View, viewOrNull, viewText } from '../view/view.ts';
 import { INCOMPARABLE } from './check-text.ts';
@@ -39,6 +39,8 @@ export interface SinkConfig extends Configured<Sink> {
   readonly verifyEveryMs?: number | undefined;
   /** What it gets of each product; null: every product whole. */
   readonly view: View | null;
+  /** What is wrong with its settings: then it gets nothing, and nothing else stops. */
+  readonly problems?: readonly CatchwordError[];
 }
 
 /** A kind of sinks or channels. */
@@ -220,7 +222,8 @@ export function kindOf<K extends Kind<unknown>>(kinds: Readonly<Record<string, K
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function sinkConfig(setting: SinkSetting): SinkConfig {
-  const { env, name, url: text, secret, headers, proxies, again } = setting;
+  const { env, name, url: text, secret, headers, proxies, again, problems = [] } = setting;
+  if (problems.length > 0) throw settingsError(problems);
   const { invalid, kind, found } = kindOf(KINDS, setting);
   // The URL class parses host and path of known protocols only.
   const urls = hostUrls(parsable(text.replace(/^webhook\+/, '')));
@@ -299,24 +302,53 @@ function isWithin(inner: string, outer: string): boolean {
   return inner === outer || (outer.endsWith(':*') && inner.startsWith(outer.slice(0, -1)));
 }
 
+/** Whether both have one store: each would remove what the other has delivered. A webhook, or a module, may tell them apart. */
+function isShared(one: SinkConfig, other: SinkConfig): boolean {
+  if (one.kind !== other.kind || KINDS[one.kind]?.identifiedBy !== undefined) return false;
+  return isWithin(one.identity, other.identity) || isWithin(other.identity, one.identity);
+}
+
+/** A sink that gets nothing. @param place its kind and address, if only something else is wrong */
+function unusable(name: string, problems: readonly CatchwordError[], place?: SinkConfig): SinkConfig {
+  const nowhere = { kind: 'unknown', address: '–', identity: '', refused: 'park', errorText: messageOf } as const;
+  const make = () => Promise.reject(settingsError(problems));
+  return { ...(place ?? nowhere), name, view: null, problems, make };
+}
+
 /**
- * Rejects two sinks of one store: each would remove what the other has delivered. The mark of a store that two addresses spell
- * in different ways names its sink, which is found when it is opened. A webhook, or a module, may tell its senders apart.
- * @throws CatchwordError CONFIG_INVALID
+ * Makes the sinks of the settings. Whatever is wrong with the settings of one is its own problem: `doctor`, `sink list` and
+ * the relay show it, and the others go on. Of two with one store, the one that has fed it goes on, or else the first. (If two
+ * addresses spell one store in different ways, the store's mark shows that, when it is opened.)
+ * @param hasFed whether the mirror knows that the sink has fed this store
  */
-export function requireOwnStores(sinks: readonly SinkConfig[]): void {
-  const named = sinks.filter(({ kind }) => KINDS[kind]?.identifiedBy === undefined);
-  for (const [at, one] of named.entries()) {
-    const isShared = (other: SinkConfig): boolean =>
-      other.kind === one.kind && (isWithin(one.identity, other.identity) || isWithin(other.identity, one.identity));
-    const other = named.slice(0, at).find(isShared);
-    if (other === undefined) continue;
-    throw new CatchwordError(
-      'CONFIG_INVALID',
-      `the sinks ${other.name} and ${one.name} have one store: ${one.address}`,
-      {
-        hint: `Let ${one.name} have ${APART[one.kind] ?? 'another address'}, or remove its setting.`,
-      },
-    );
-  }
+export function sinkConfigs(
+  settings: readonly SinkSetting[],
+  hasFed: (sink: SinkConfig) => boolean = () => false,
+): SinkConfig[] {
+  const made = settings.map((setting) => {
+    const found: CatchwordError[] = [];
+    const attempt = collecting(found);
+    const config = attempt(() => sinkConfig(setting));
+    if (config !== undefined) return config;
+    const place = attempt(() => sinkConfig({ ...setting, where: undefined, fields: undefined }));
+    return unusable(setting.name, setting.problems ?? found.slice(0, 1), place);
+  });
+  const usable = made.filter(({ problems }) => problems === undefined);
+  const byRight = [...usable.filter(hasFed), ...usable.filter((one) => !hasFed(one))];
+  return made.map((one) => {
+    const other = byRight.slice(0, Math.max(0, byRight.indexOf(one))).find((earlier) => isShared(one, earlier));
+    if (other === undefined) return one;
+    const { name, kind, address } = one;
+    const hint = `Let ${name} have ${APART[kind] ?? 'another address'}, or remove its setting.`;
+    const message = `the sinks ${other.name} and ${name} have one store: ${address}`;
+    return unusable(name, [new CatchwordError('CONFIG_INVALID', message, { hint })], one);
+  });
+}
+
+/** What is wrong with the settings of a sink; null: nothing is, or the settings do not name it. */
+export function wrongText(configs: readonly SinkConfig[], name: string): string | null {
+  const { problems } = configs.find((one) => one.name === name) ?? {};
+  if (problems === undefined) return null;
+  const { message, hint = '' } = settingsError(problems);
+  return `${message}. ${hint}`;
 }

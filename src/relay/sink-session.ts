@@ -2,13 +2,13 @@ import * as z from 'zod';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { needsFullRun } from '../store/rows/source-state.ts';
 import { replayText } from './check-text.ts';
-import { createExit } from './exit-limit.ts';
+import { createExit, holdFillEnd, writeIf } from './exit-limit.ts';
 import { countExpected } from './expected-products.ts';
 import type { FeedContext } from './feed-context.ts';
 import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
 import { isOfThisHistory, reconcile } from './resume-position.ts';
-import { type Mark, type Opened, type Sink, SinkError } from './sink.ts';
+import { type Filled, type Mark, type Opened, type Sink, SinkError } from './sink.ts';
 import { transitionAt } from './store-contents.ts';
 import { markSchema } from './stored-mark.ts';
 import { answerWithin } from './with-timeout.ts';
@@ -109,19 +109,21 @@ function createPreparation({ config, log, errorText }: FeedContext, sink: Sink) 
   };
 }
 
+/** What the store has before the end of a fill; null if no fill is to end. */
+async function filledOf({ stopping }: FeedContext, sink: Sink): Promise<Filled | null> {
+  return await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => (await sink.filled?.(deadline)) ?? null, stopping);
+}
+
 /**
  * Checks that a fill has delivered what the mirror has, before what it did not deliver is removed.
  * @param unsure products whose events wait for a decision
  */
-async function requireFilled(context: FeedContext, row: SinkRow, sink: Sink, unsure: number): Promise<void> {
-  const asked = async (deadline: AbortSignal) => (await sink.filled?.(deadline)) ?? null;
-  const filled = await answerWithin(FILL_END_TIMEOUT_MS, asked, context.stopping);
-  if (filled === null) return;
+async function requireFilled(context: FeedContext, row: SinkRow, { delivered }: Filled, unsure: number): Promise<void> {
   const expected = await countExpected(context, row);
   // Deliveries have noted them.
   context.noteViewFailures(false);
-  if (filled + unsure >= expected) return;
-  const found = `the store has ${filled} of the ${expected} products that its fill has delivered, so nothing is removed`;
+  if (delivered + unsure >= expected) return;
+  const found = `the store has ${delivered} of the ${expected} products that its fill has delivered, so nothing is removed`;
   const why = 'another program has changed it, or it takes two keys for one';
   throw new SinkError('misconfigured', `${found}: ${why}. ${replayText(row.name)}`);
 }
@@ -137,10 +139,16 @@ export async function openSession(context: FeedContext) {
   const { store, config, clock, leased, stopping, signal } = context;
   const sink = await answerWithin(CALL_TIMEOUT_MS, () => config.make(), stopping);
   const close = (): Promise<void> => context.closeSink(sink);
-  const opened = await open(context, sink).catch(async (error: unknown) => {
+  async function openAll() {
+    const opened = await open(context, sink);
+    const isFilling = opened.row.cursor < opened.row.backfillTo;
+    return { ...opened, endsFills: isFilling && (await filledOf(context, sink)) !== null };
+  }
+  const opened = await openAll().catch(async (error: unknown) => {
     await close();
     throw error;
   });
+  const { endsFills } = opened;
   const { generation } = opened.row;
   let hasFillEnded = sink.fillEnds === undefined;
   let checkedAt = clock.now();
@@ -150,6 +158,7 @@ export async function openSession(context: FeedContext) {
     batch: sink.batch,
     // Each session has memory of its own: a call of an earlier session that hangs may still read its memory.
     nextBuffer: sink.deliverLines === undefined ? null : createLineBuffers(),
+    endsFills,
     generation,
     storesMark: opened.storesMark,
     /** The batch after `after`, read while the one before it was delivered. */
@@ -202,11 +211,16 @@ export async function openSession(context: FeedContext) {
       const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
       const vbids = [...new Set(kept.map(({ vbid }) => vbid))];
       const mark = context.markAt(row, row.cursor);
-      await requireFilled(context, row, sink, vbids.length);
+      const filled = await filledOf(context, sink);
+      if (filled !== null) {
+        await requireFilled(context, row, filled, vbids.length);
+        if (holdFillEnd(context, row, filled)) return;
+      }
       leased.check();
       await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), stopping);
       stored = mark;
       hasFillEnded = true;
+      if (row.held?.why === 'fill') writeIf(context, row, ({ sinks }) => sinks.release(row.id));
     },
   };
   return session;

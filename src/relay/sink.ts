@@ -114,6 +114,14 @@ export interface Verifier {
   repair?(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
 }
 
+/** What a store has before the end of a fill, in living products. */
+export interface Filled {
+  /** Delivered by the fill. */
+  readonly delivered: number;
+  /** The others, which the end of the fill removes. */
+  readonly left: number;
+}
+
 export interface Sink {
   /**
    * The most that one call gets: events, and characters of their text for `deliver`, bytes for `deliverLines`. A single
@@ -141,10 +149,12 @@ export interface Sink {
    */
   fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
-   * Optional. Called before `fillEnds`. Returns how many of the products that the store has were delivered by the fill that
-   * is to end; null if no fill is to end. If the mirror has more, `fillEnds` is not called: somebody has changed the store.
+   * Optional, for a store whose `fillEnds` removes something. Returns null if no fill is to end. Called when a fill begins or
+   * goes on: unless the answer is null, the fill does not deliver removals, because its end makes them. Called before
+   * `fillEnds`, which waits for a person if it would remove too much, and is not called if the mirror has more products than
+   * were delivered: then somebody has changed the store.
    */
-  filled?(signal: AbortSignal): Promise<number | null>;
+  filled?(signal: AbortSignal): Promise<Filled | null>;
   /**
    * Optional. Called every few minutes: checks that the store still has what it confirmed, without changing anything.
    * @throws SinkError `unavailable` if it does not; the relay then opens the sink again

@@ -73,7 +73,10 @@ export async function forecastView(
     at = Math.max(to, at + 1);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  const absent = absence.found().flatMap((one) => (one.isKnown ? [] : absentText(one)));
+  const unknown = absence.found().filter(({ isKnown }) => !isKnown);
+  // A filter may name a rare member, which no product has now.
+  const isMistyped = unknown.some(({ near }) => near !== undefined || counts.updated > 0);
+  const absent = unknown.map(absentText);
   const failed = (view?.failures().count ?? 0) - failedBefore;
-  return { ...counts, failed, ...(absent.length > 0 && { absent }) };
+  return { ...counts, failed, ...(absent.length > 0 && { absent }), ...(isMistyped && { isMistyped }) };
 }

@@ -73,7 +73,8 @@ function haltedText({ row }: SinkState): ProblemText {
 }
 
 function behindText({ row: { name, error }, lagSeconds }: SinkState): ProblemText {
-  const advice = `Its store is slow or does not answer${quoted(error)}. See: npx catchword sink list`;
+  const why = error === null ? 'Its store is slow' : 'Its store does not answer, or a setting is wrong';
+  const advice = `${why}${quoted(error)}. See: npx catchword sink list`;
   return { title: `Sink ${name} is ${duration((lagSeconds ?? 0) * 1000)} behind`, advice };
 }
 

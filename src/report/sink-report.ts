@@ -2,7 +2,7 @@ import { iso } from '../base/iso-time.ts';
 import { printable } from '../base/printable.ts';
 import { checkText, INCOMPARABLE } from '../relay/check-text.ts';
 import type { StoredSize } from '../relay/sink.ts';
-import type { SinkConfig } from '../relay/sink-config.ts';
+import { type SinkConfig, wrongText } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
@@ -31,6 +31,11 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 export function heldSinkText({ name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
   if (state !== 'held' || held === null) return null;
   if (held.why === 'run') return { ...held, advice: approvalText(name) };
+  if (held.why === 'fill') {
+    const { isApproved: _isNot, ...fill } = held;
+    const compare = 'Look at the store: it has products that the mirror, or its view, does not have';
+    return { ...fill, advice: `${compare}. To remove them: npx catchword sink approve ${name}` };
+  }
   const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
   const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
   const { isApproved: _isNot, ...view } = held;
@@ -64,8 +69,9 @@ export function checkJson(sink: Pick<SinkRow, 'name' | 'kind' | 'checked'>) {
   };
 }
 
-export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
-  const { id, name, kind, address, identity, cursor, delivered, error, backfillTo } = sink;
+/** @param configs the sinks of the settings, where they are known: what is wrong with a setting is an error of its sink */
+export function sinkSummary(store: Store, sink: SinkRow, nowMs: number, configs: readonly SinkConfig[] = []) {
+  const { id, name, kind, address, identity, cursor, delivered, backfillTo } = sink;
   const { state, lag_records, lag_seconds } = sinkLag(store, sinkState(store, sink, nowMs));
   const { where = null, fields = null } = viewAt(store.sinks.views(id), sink.generation) ?? {};
   return {
@@ -93,7 +99,7 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
     rate: sink.ackedAt !== null && nowMs - sink.ackedAt < RATE_MAX_AGE_MS ? sink.rate : 0,
     parked: store.sinks.parkedCount(id),
     acked_at: iso(sink.ackedAt),
-    error,
+    error: sink.error ?? wrongText(configs, name),
     error_at: iso(sink.errorAt),
     retry_at: iso(sink.retryAt),
     gaps: store.sinks.gaps(id).map(({ after, upTo, at }) => ({ after, up_to: upTo, at: iso(at) })),
@@ -141,24 +147,26 @@ export function sinkListLines(
     const { name, kind, address, cursor, lag_records, state, parked } = sink;
     return [name, kind, address, cursor, lag_records, behindFor, state, `${count(Math.round(sink.rate))}/s`, parked];
   });
+  const wrong = fresh.flatMap(({ name }) => wrongText(fresh, name) ?? []).map(printable);
   const freshRows = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
   const growing = [...sizes].flatMap(([name, size]) => {
     if (size === null || size.limit !== null) return [];
     return [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`];
   });
-  return [table(head, [...rows, ...freshRows]), ...[...sinks.flatMap(notesOf), ...growing].map(c.yellow)];
+  return [table(head, [...rows, ...freshRows]), ...[...sinks.flatMap(notesOf), ...wrong, ...growing].map(c.yellow)];
 }
 
 /** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */
-export function sinkStatuses(store: Store, configured: readonly { name: string }[], nowMs: number) {
+export function sinkStatuses(store: Store, configured: readonly SinkConfig[], nowMs: number) {
   const known = store.sinks.list().map((row) => {
-    const sink = sinkSummary(store, row, nowMs);
+    const sink = sinkSummary(store, row, nowMs, configured);
     const { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at } = sink;
     return { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at };
   });
   const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
-  const none = { lag_records: null, lag_seconds: null, parked: 0, error: null, error_at: null, retry_at: null };
-  return [...known, ...fresh.map(({ name }) => ({ name, state: 'new', held: null, ...none }))];
+  const none = { lag_records: null, lag_seconds: null, parked: 0, error_at: null, retry_at: null };
+  const freshOf = (name: string) => ({ name, state: 'new', held: null, error: wrongText(configured, name), ...none });
+  return [...known, ...fresh.map(({ name }) => freshOf(name))];
 }
 
 /** Names sinks that get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */

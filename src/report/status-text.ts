@@ -54,7 +54,10 @@ export function missedTexts({ missed_full: full, missed_delta: delta }: Missed, 
 
 function sinkText(sink: SinkStatus): string {
   const { name, state, lag_records: lag, lag_seconds: seconds, parked } = sink;
-  if (lag === null) return `${name}: ${state}, nothing is delivered before the daemon (or relay) starts`;
+  if (lag === null) {
+    const wrong = sink.error === null ? '' : `: ${errorText(sink)}`;
+    return `${name}: ${state}, nothing is delivered before the daemon (or relay) starts${wrong}`;
+  }
   const since = seconds === null ? '' : ` for ${duration(seconds * 1000)}`;
   const behind = lag === 0 ? 'up to date' : `${plural(lag, 'change')} behind${since}`;
   const refused = parked === 0 ? '' : `, ${plural(parked, 'event')} parked (npx catchword sink parked ${name})`;

@@ -19,8 +19,10 @@ export interface SinkSetting {
   readonly where?: string | undefined;
   readonly fields?: string | undefined;
   readonly proxies?: ProxySettings;
+  /** Why one of its variables, or a file that one names, cannot be read; absent: all were. Without an address, `url` is empty. */
+  readonly problems?: readonly CatchwordError[];
   /** Reads the files of `_FILE` again, where a password may have changed. @throws CatchwordError CONFIG_INVALID */
-  readonly again?: () => Omit<SinkSetting, 'again'> | undefined;
+  readonly again?: () => SinkSetting | undefined;
 }
 
 /** Secrets that the service or Redis may refuse after they were changed in their files. */
@@ -83,6 +85,19 @@ export function isNamed(variable: string): boolean {
 /** Runs `work`; a CatchwordError is collected instead of thrown. */
 type Attempt = <T>(work: () => T) => T | undefined;
 
+/** Collects the errors in `problems`. */
+export function collecting(problems: CatchwordError[]): Attempt {
+  return (work) => {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof CatchwordError)) throw error;
+      problems.push(error);
+      return undefined;
+    }
+  };
+}
+
 function readNamed(
   prefix: 'CATCHWORD_SINK_' | 'CATCHWORD_NOTIFY_',
   environment: Environment,
@@ -107,16 +122,21 @@ function readNamed(
       return [];
     }
     const proxies = { httpsProxy, httpProxy, noProxy };
-    const readAll = (attempt: Attempt): Omit<SinkSetting, 'again'>[] => {
+    const readAll = (attempt: Attempt): SinkSetting[] => {
       const read = (one: string, schema?: z.ZodType) =>
         attempt(() => bare(one, environment[one], schema) || secretFromFile(one, environment, schema)) || undefined;
       const [url, secret, headers] = [read(env), read(`${env}_SECRET`), read(`${env}_HEADERS`)];
       // An expression may begin and end with a quote.
       const [where, fields] =
         prefix === 'CATCHWORD_SINK_' ? ['WHERE', 'FIELDS'].map((one) => read(`${env}_${one}`, anything)) : [];
-      return url === undefined ? [] : [{ env, name: name.toLowerCase(), url, secret, headers, where, fields, proxies }];
+      if (url === undefined && own.length === 0) return [];
+      const problems = own.length > 0 && { problems: own };
+      return [{ env, name: name.toLowerCase(), url: url ?? '', secret, headers, where, fields, proxies, ...problems }];
     };
-    return readAll(attempt).map((setting) => ({ ...setting, again: () => readAll((work) => work())[0] }));
+    // What is wrong with one sink stops nothing else.
+    const own: CatchwordError[] = [];
+    const found = readAll(prefix === 'CATCHWORD_SINK_' ? collecting(own) : attempt);
+    return found.map((setting) => ({ ...setting, again: () => readAll((work) => work())[0] }));
   });
 }
 
@@ -150,15 +170,7 @@ export type ReadSettings = ReturnType<typeof readSettings>;
  */
 export function readSettings(environment: Environment, needsSource = false) {
   const problems: CatchwordError[] = [];
-  const attempt: Attempt = (work) => {
-    try {
-      return work();
-    } catch (error) {
-      if (!(error instanceof CatchwordError)) throw error;
-      problems.push(error);
-      return undefined;
-    }
-  };
+  const attempt = collecting(problems);
   const values: Record<string, unknown> = {};
   const parse = (option: Option): unknown => {
     const { env, fallback, schema, secret } = option;

@@ -76,7 +76,6 @@ it.each([
   ['CATCHWORD_LOOKUP_PATH', '/v4/products?key=topsecret'],
   ['CATCHWORD_LOOKUP_PATH', 'http://user:topsecret@127.0.0.1/products'],
   ['REDIS_URL', 'http://user:topsecret@127.0.0.1'],
-  ['CATCHWORD_SINK_X', 'topsecret://user:topsecret@127.0.0.1'],
 ])('catchword rejects the setting, and shows no secret of an address: %s=%s', async (name, value) => {
   for (const verb of ['sync', 'daemon']) {
     const directory = await expectRefusal([verb], { [name]: value }, 2, new RegExp(`^(?!.*topsecret).*${name}`, 's'));

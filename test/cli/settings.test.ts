@@ -60,6 +60,7 @@ it('wrong settings are reported without a list if there is only one', () => {
 
 it('wrong settings include files of secrets that cannot be read', () => {
   const environment = { CATCHWORD_API_KEY_FILE: '/nowhere', CATCHWORD_SINK_A_FILE: '/nowhere', LOG_LEVEL: 'loud' };
+  expect(checkedSettings({ CATCHWORD_SINK_A_FILE: '/nowhere' }, 'nothing').sinks).toHaveLength(1);
   expect(() => checkedSettings(environment, 'nothing')).toThrow(
     /^3 settings.*API_KEY_FILE: cannot read.*LOG_LEVEL.*SINK_A_FILE: cannot read/s,
   );
@@ -156,7 +157,7 @@ it.each([
   ['CATCHWORD_SINK_A', 'module:~/sink.mjs'],
   ['CATCHWORD_SINK_A', 'postgres://u@db.example/shop?sslrootcert=~/ca.pem'],
 ])('catchword refuses a path that only a shell completes: %s=%s', (name, value) => {
-  expect(() => checkedSettings({ [name]: value }, 'nothing')).toThrow(
+  expect(() => checkedSettings({ [name]: value }, 'nothing', true)).toThrow(
     expect.objectContaining({
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(new RegExp(`^${name}: `)),
@@ -244,8 +245,8 @@ it('an address in a variable that ends in _SECRET is an error, and a secret is n
 });
 
 it.each(['SINK_MY', 'NOTIFY_MY'])('an address in a variable that ends in _FILE is an error: %s', (name) => {
-  const { problems } = readSettings({ [`CATCHWORD_${name}_FILE`]: 'jsonl:secret' });
-  expect(problems).toMatchObject([
+  const { values, problems } = readSettings({ [`CATCHWORD_${name}_FILE`]: 'jsonl:secret' });
+  expect([...problems, ...(values.sinks[0]?.problems ?? [])]).toMatchObject([
     {
       code: 'CONFIG_INVALID',
       message: `CATCHWORD_${name}_FILE: its value is an address, not a path`,

@@ -1,10 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CatchwordError, messageOf } from '../../src/base/errors.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -103,7 +105,7 @@ it.each([
   ['CATCHWORD_API_KEY_FILE', '4711-Jqh'],
   ['CATCHWORD_SINK_SHOP_FILE', 'postgres://shop:4711Jqh@db.example'],
 ])('an error does not show an invalid value of %s: %s', (name, value) => {
-  expect(() => checkedSettings({ [name]: value }, 'nothing')).toThrow(
+  expect(() => checkedSettings({ [name]: value }, 'nothing', true)).toThrow(
     expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringMatching(/4711|Jqh/) }),
   );
 });
@@ -119,17 +121,29 @@ it('the output of relay and doctor shows no piece of a password', async () => {
     'webhook+https://hooks.example/hook?key=Jqh#Wkv',
     'module:talkative.mjs?token=Jqh&Wkv',
   ];
-  for (const url of addresses) {
+  for (const [at, url] of addresses.entries()) {
+    const db = join(directory, `${at}.db`);
     const env = {
       CATCHWORD_BASE_URL: 'http://127.0.0.1:1',
       CATCHWORD_API_KEY: 'K',
-      CATCHWORD_DB: join(directory, 'c.db'),
+      CATCHWORD_DB: db,
       CATCHWORD_SINK_SHOP: url,
       LOG_LEVEL: 'trace',
       CATCHWORD_HTTP_PORT: 'off',
     };
-    for (const args of [['relay'], ['doctor']]) {
-      const { stdout, stderr } = await runHere(args, env, directory);
+    const ending = new AbortController();
+    const relaying = runHere(['relay'], env, directory, { signal: ending.signal });
+    await until('the sink has failed', () => {
+      if (!existsSync(db)) return false;
+      const store = openStore(db);
+      const { error = null } = store.sinks.get('shop') ?? {};
+      store.close();
+      return error !== null;
+    });
+    ending.abort();
+    const relayed = await relaying;
+    for (const args of [['relay'], ['sink', 'list'], ['doctor']]) {
+      const { stdout, stderr } = args[0] === 'relay' ? relayed : await runHere(args, env, directory);
       expect(`${stdout}${stderr}`, `${args.join(' ')} ${url}`).not.toMatch(/4711|Jqh|Wkv/);
       expect(`${stdout}${stderr}`).toMatch(/SHOP|shop|no mirror|there is/);
     }

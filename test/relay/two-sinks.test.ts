@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { until } from '../../src/relay/contract/harness.ts';
-import { requireOwnStores, sinkConfig } from '../../src/relay/sink-config.ts';
+import { sinkConfig, sinkConfigs } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
 import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -10,10 +10,12 @@ import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { books, temporaryMirror } from './feeding.ts';
 import { useNats, useRedis } from './servers.ts';
-import { mysqlTarget, natsBucketTarget, postgresTarget, redisKeysTarget, redisTarget } from './targets.ts';
+import { jsonlTarget, mysqlTarget, natsBucketTarget, postgresTarget, redisKeysTarget, redisTarget } from './targets.ts';
 
-const sinkAt = (name: string, url: string) =>
-  sinkConfig({ env: `CATCHWORD_SINK_${name.toUpperCase()}`, name, url, secret: undefined });
+const settingAt = (name: string, url: string) => {
+  return { env: `CATCHWORD_SINK_${name.toUpperCase()}`, name, url, secret: undefined };
+};
+const sinkAt = (name: string, url: string) => sinkConfig(settingAt(name, url));
 
 /** Feeds a store by one sink; then a second one, at another spelling of the address, must stop and leave it alone. */
 async function expectOneSink(prepared: Promise<SinkTarget>, spell: (url: string) => string): Promise<void> {
@@ -23,7 +25,8 @@ async function expectOneSink(prepared: Promise<SinkTarget>, spell: (url: string)
   const sinks = [sinkAt('second', spell(target.url)), sinkAt('first', target.url)];
   const [second, first] = sinks;
   if (first === undefined || second === undefined) throw new Error('unreachable');
-  expect(() => requireOwnStores(sinks)).not.toThrow();
+  const settings = [settingAt('second', spell(target.url)), settingAt('first', target.url)];
+  expect(sinkConfigs(settings).flatMap(({ problems = [] }) => problems)).toEqual([]);
   const isFed = () => store.sinks.get('first')?.cursor === store.changes.lastSeq();
   change(books(50, 1));
   start(first);
@@ -112,9 +115,13 @@ describe('the settings of two sinks', () => {
     ['mysql://u@h/shop', 'mariadb://u@h:3306/shop?table=products'],
     ['redis://h/0?keys=shop', 'redis://h/0?keys=shop:books'],
     ['redis://h/0?keys=shop:books', 'redis://h/0?keys=shop'],
-  ])('are refused if they have one store: %s and %s', (one, other) => {
-    const sinks = [sinkAt('one', one), sinkAt('other', other)];
-    expect(() => requireOwnStores(sinks)).toThrow(/^the sinks one and other have one store: /);
+  ])('let one of them get nothing if they have one store: %s and %s', (one, other) => {
+    const settings = [settingAt('one', one), settingAt('other', other)];
+    const problemsOf = (sinks: ReturnType<typeof sinkConfigs>) => sinks.map(({ problems }) => problems?.[0]?.message);
+    const message = expect.stringMatching(/^the sinks one and other have one store: /);
+    expect(problemsOf(sinkConfigs(settings))).toEqual([undefined, message]);
+    const others = expect.stringMatching(/^the sinks other and one have one store: /);
+    expect(problemsOf(sinkConfigs(settings, ({ name }) => name === 'other'))).toEqual([others, undefined]);
   });
 
   it.each([
@@ -123,16 +130,34 @@ describe('the settings of two sinks', () => {
     ['redis://h/0?stream=shop', 'redis://h/0?keys=shop'],
     ['postgres://u@h/shop?table=books', 'postgres://u@h/shop?table=films'],
   ])('are accepted if each has its own store: %s and %s', (one, other) => {
-    requireOwnStores([sinkAt('one', one), sinkAt('other', other)]);
+    const sinks = sinkConfigs([settingAt('one', one), settingAt('other', other)]);
+    expect(sinks.map(({ problems }) => problems)).toEqual([undefined, undefined]);
   });
 
-  it('stop each command with both names, before anything is sent', async () => {
+  it('keep the store for the sink that has fed it, whatever the new one is called', async () => {
+    const target = await jsonlTarget();
+    onTestFinished(() => target.remove());
+    const { store, change, start, stop } = temporaryMirror();
+    const settings = ['newcomer', 'veteran'].map((name) => settingAt(name, target.url));
+    const veteran = sinkAt('veteran', target.url);
+    change(books(20, 1));
+    start(veteran);
+    await until('the veteran has filled the store', () => store.sinks.get('veteran')?.cursor === 20);
+    await stop();
+    change(books(20, 2));
+    start(veteran, { sinks: sinkConfigs(settings, store.sinks.hasFed) });
+    await until('the veteran goes on', () => store.sinks.get('veteran')?.cursor === 40);
+    await until('the newcomer has failed', () => (store.sinks.get('newcomer')?.error ?? null) !== null);
+    expect(store.sinks.get('newcomer')).toMatchObject({
+      cursor: 0,
+      error: expect.stringMatching(/^the sinks veteran and newcomer have one store: .*Let newcomer have another/),
+    });
+    expect((await target.read()).seqs).toHaveLength(40);
+  });
+
+  it('are named by doctor', async () => {
     const settings = { CATCHWORD_SINK_ONE: 'jsonl:a.jsonl', CATCHWORD_SINK_OTHER: 'jsonl:a.jsonl' };
-    const directory = temporaryDirectory();
-    const ended = await runHere(['relay'], settings, directory);
-    expect([ended.code, ended.stdout]).toEqual([2, '']);
-    expect(ended.stderr).toContain('the sinks one and other have one store: ');
-    expect((await runHere(['doctor'], settings, directory)).stdout).toContain(
+    expect((await runHere(['doctor'], settings, temporaryDirectory())).stdout).toContain(
       'the sinks one and other have one store: ',
     );
   });

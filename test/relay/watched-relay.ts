@@ -31,6 +31,9 @@ export function startWatchedRelay(sinks: Readonly<Record<string, string>>) {
 
   return {
     relay,
+    env,
+    directory,
+    store,
     /** Resident memory of the relay, MB. */
     memoryMb: (): number =>
       (Number(readFileSync(`/proc/${relay.child.pid}/statm`, 'utf8').split(' ')[1]) * 4_096) / 1e6,

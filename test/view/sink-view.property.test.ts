@@ -162,7 +162,7 @@ async function hold(scene: Scene): Promise<void> {
   const { id } = scene.sink();
   if (random(2) === 0) {
     log.push('approved');
-    store.request(({ sinks }) => sinks.approveView(id));
+    store.request(({ sinks }) => sinks.approveHeld(id));
     return;
   }
   log.push('put back');

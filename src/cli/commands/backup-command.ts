@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { iso } from '../../base/iso-time.ts';
 import { sourceAddress } from '../../catalog/source-identity.ts';
-import { sinkConfig } from '../../relay/sink-config.ts';
+import { sinkConfigs } from '../../relay/sink-config.ts';
 import { moment, plural, size } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
 import { backUp } from '../../store/file/back-up.ts';
@@ -58,7 +58,7 @@ function restoreCommand(context: CommandContext): Command {
     .action(async (file: string, options: JsonOption) => {
       const config = loadSettings(context, 'nothing');
       const { signal } = context;
-      const sinks = config.sinks.map(sinkConfig);
+      const sinks = sinkConfigs(config.sinks).filter(({ identity }) => identity !== '');
       const restored = await restore(config.db, file, { copy: copyWithProgress(context), signal, sinks });
       const { incarnation, products, lastSeq, watermark, kept } = restored;
       print(context, options, {

@@ -69,6 +69,6 @@ export function settingsCommand(context: CommandContext): Command {
     const rows = settings.map(({ name, value, from }) => [name, value, from]);
     print(context, options, { json: settings, text: table(['setting', 'value', 'from'], rows) });
     // Reports unknown variables and settings that are wrong.
-    loadSettings(context, 'nothing');
+    loadSettings(context, 'nothing', true);
   });
 }

@@ -4,7 +4,7 @@ import { iso } from '../../base/iso-time.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
 import { forgetSink, renameSink, requireSink } from '../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
-import { sinkConfig } from '../../relay/sink-config.ts';
+import { sinkConfigs, wrongText } from '../../relay/sink-config.ts';
 import { sinkListLines, sinkSummary, storedSizes } from '../../report/sink-report.ts';
 import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
@@ -21,15 +21,17 @@ import { mirrorCommand, onMirror } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
   const nowMs = context.clock.now();
-  const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
-  const configs = config.sinks.map(sinkConfig);
+  const configs = sinkConfigs(config.sinks, store.sinks.hasFed);
+  const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs, configs)));
   const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
   const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
   const knownJson = sinks.map((sink) => {
     const { text = null, limit = null } = sizes.get(sink.name) ?? {};
     return { ...sink, size: text, limit };
   });
-  const freshJson = fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' }));
+  const freshJson = fresh.map(({ name, kind, address, identity }) => {
+    return { name, kind, address, identity, state: 'new', error: wrongText(fresh, name) };
+  });
   return { json: [...knownJson, ...freshJson], text: sinkListLines(colours(context), sinks, fresh, sizes) };
 }
 

@@ -19,8 +19,7 @@ import {
 } from '../../operate/schedule/scheduler.ts';
 import { showPresence, startStandby } from '../../operate/schedule/standby.ts';
 import { startRelay } from '../../relay/relay.ts';
-import { SinkError } from '../../relay/sink.ts';
-import { sinkConfig } from '../../relay/sink-config.ts';
+import { sinkConfigs } from '../../relay/sink-config.ts';
 import { type Config, notSet, type SourceConfig } from '../../settings/config.ts';
 import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { watchMirror } from '../../store/file/watch-file.ts';
@@ -64,20 +63,7 @@ async function startDaemonHttp(options: RoleOptions, port: number, tookOver: boo
   return tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http();
 }
 
-/** Creates each sink once, so that an invalid option is an error at the start. */
-async function checkSinks({ sinks }: Config): Promise<void> {
-  const checks = sinks.map(async (sink) => {
-    try {
-      await (await sinkConfig(sink).make()).close();
-    } catch (error) {
-      // A module that does not answer fails alone, in the relay.
-      if (!(error instanceof SinkError && error.timedOut)) throw error;
-    }
-  });
-  await Promise.all(checks);
-}
-
-/** Creates each channel once, for the same reason. */
+/** Creates each channel once, so that an invalid option is an error at the start. */
 async function checkChannels({ channels }: Config): Promise<void> {
   for (const channel of channels) await channelConfig(channel).make();
 }
@@ -89,7 +75,8 @@ function notifierOf(store: Store, leased: LeasedDaemon, { config, clock, log }: 
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
   const source = configuredSource(config.baseUrl);
   const removalLimit = (products: number): number => limitOf(config.removalLimit, products);
-  return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source, removalLimit });
+  const sinks = sinkConfigs(config.sinks, store.sinks.hasFed);
+  return startRelay({ store, sinks, clock, log, source, removalLimit });
 }
 
 /**
@@ -133,7 +120,6 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   const { config, clock, log } = options;
   const { db, dbMode: mode, httpPort: port } = config;
   // An invalid setting is an error now, not when a daemon that stands by takes over.
-  await checkSinks(config);
   await checkChannels(config);
   if (port !== null) checkExposure(config.httpHost, config.httpToken);
   async function start(active: Service[], tookOver: boolean, leased: LeasedDaemon): Promise<void> {
@@ -200,7 +186,6 @@ export const startRelayRole = withMetrics<Config>(async (options, services) => {
   await requireEventSource(config);
   const store = openStore(config.db, { mode: config.dbMode, checkContent: options.apart && checkApart });
   services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
-  await checkSinks(config);
   services.push(relayOf(store, options));
 });
 

@@ -79,7 +79,8 @@ function State({ sink }: { readonly sink: SinkSummary }) {
 }
 
 function Approvals({ row }: { readonly row: SinkRow }) {
-  const all = 'Its store gets what its changed view changes, or the changes of the unusual run, and then what follows.';
+  const all =
+    'Its store gets what its changed view changes, or the changes of the run, or loses what its fill did not deliver; then it gets what follows.';
   const newest =
     'Once the source is right again: sends each product as it is now, and only where its store has something else.';
   return (

@@ -31,12 +31,14 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
 function release({ sinks }: RequestWriter, sink: SinkRow, newest: boolean): string {
   const { id, name, state, generation, held } = sink;
   if (state !== 'held' || held === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
-  if (held.why === 'view') {
-    const hint = `To send what the changed view changes: npx catchword sink approve ${name}.`;
+  if (held.why !== 'run') {
+    const hint = `To let it go on: npx catchword sink approve ${name}.`;
     if (newest)
-      throw usageError(`--newest is for a sink that an unusual run holds, and ${name} has another view`, hint);
-    sinks.approveView(id);
-    return `${name} gets what its changed view changes`;
+      throw usageError(`--newest is for a sink that a run holds, and ${name} is held for another reason`, hint);
+    sinks.approveHeld(id);
+    return held.why === 'view'
+      ? `${name} gets what its changed view changes`
+      : `${plural(held.removed, 'product')} that the fill of ${name} did not deliver may be removed`;
   }
   if (newest) sinks.sendNewest(sink, viewAt(sinks.views(id), generation));
   sinks.approveRuns(id);

@@ -7,7 +7,7 @@ import {
   type StreamState,
 } from '@nats-io/jetstream';
 import * as z from 'zod';
-import { type Mark, SinkError, type SinkEvent, type Verifier } from '../sink.ts';
+import { type Filled, type Mark, SinkError, type SinkEvent, type Verifier } from '../sink.ts';
 import { createValueVerifier } from './value-verifier.ts';
 
 /*
@@ -116,6 +116,15 @@ export function createBucket(kv: string) {
       allow_direct: true,
     },
     messageOf,
+    /** Counts what a fill has delivered, and the rest; null if it has ended. @param fill the last message before it */
+    filled: async (open: OpenStream, fill: number): Promise<Filled | null> => {
+      const { messages, first_seq } = await open.state();
+      if (messages === 0 || first_seq > fill) return null;
+      const counts = { delivered: 0, left: 0 };
+      for await (const some of values(open, true))
+        for (const { seq } of some) counts[seq <= fill ? 'left' : 'delivered']++;
+      return counts;
+    },
     /** Removes the keys that a fill did not deliver. @param fill the last message before it */
     removeLeft: async (open: OpenStream, fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
       const { messages, first_seq, last_seq } = await open.state();

@@ -256,6 +256,7 @@ export const createNatsSink: SinkFactory = (settings) => {
       fillBegins: async () => {
         fill = last;
       },
+      filled: async () => (await bucket?.filled(opened, fill)) ?? null,
       fillEnds: async (kept, mark) => bucket?.removeLeft(opened, fill, kept, mark),
       recheck: async () => void (await checkedState()),
       verifier: () =>

@@ -134,7 +134,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         if (left === 0) return null;
         let keys = 0;
         for await (const { length } of stored(db)) keys += length;
-        return keys - left;
+        return { delivered: keys - left, left };
       },
       fillEnds: async (kept, to) => {
         // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.

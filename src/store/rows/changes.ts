@@ -208,6 +208,11 @@ export function createChangeReader(queries: Queries) {
     },
     /** The newest `seq` before the records of the newest run; 0 for none. */
     beforeRun: number<[runId: number]>('SELECT seq FROM changes WHERE run_id <> ? ORDER BY seq DESC LIMIT 1'),
+    /** The newest `seq` before the records of the run that made the next record after `seq`; 0 for none. */
+    beforeNext: number<[{ seq: number }]>(
+      `SELECT seq FROM changes WHERE seq <= @seq AND run_id <>
+         (SELECT run_id FROM changes WHERE seq > @seq ORDER BY seq LIMIT 1) ORDER BY seq DESC LIMIT 1`,
+    ),
     /** Ids of the products that were changed after `seq`. */
     productsAfter: values<[seq: number], number>('SELECT product_id FROM changes WHERE seq > ?'),
     /** The runs that made the next `limit` records after `seq`, and where these end; null if there are none. */

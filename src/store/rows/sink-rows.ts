@@ -18,7 +18,7 @@ import {
  *    ▲                  │           ▲                  │       the log would grow beyond its cap
  *    └───── resume ─────┘           └───── resume ─────┘       any ─────────► disabled ── resume ──► running
  *
- *            a changed view would remove too much; an unusual run comes next
+ *            a changed view, the end of a fill or the next run would remove too much; an unusual run comes next
  * running ─────────► held ── approve, or the setting is put back ──► running
  * ```
  * Sinks in any state but `disabled` hold the change log: records that they have not confirmed are not pruned.
@@ -100,6 +100,11 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
   return {
     list: (): SinkRow[] => list().all(),
     get: (name: string): SinkRow | undefined => get().get({ name }),
+    /** Whether a sink of this name has opened the store with this identity. */
+    hasFed: ({ name, identity }: Pick<SinkRow, 'name' | 'identity'>): boolean => {
+      const row = get().get({ name });
+      return row?.opened === true && row.identity === identity;
+    },
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
     /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
     waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(

@@ -111,10 +111,11 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     /**
      * Notes that the settings name this sink. If the name means another store than before, that store gets a row of its
      * own, because events that were parked for one store must not be delivered to another. A new row starts with the
-     * products as of now.
+     * products as of now. A name whose address is not valid (without an identity) keeps its store.
      */
-    configure: ({ name, kind, address, identity }: NamedSink): void => {
+    configure: ({ name, ...named }: NamedSink): void => {
       const before = reader.get(name);
+      const { kind, address, identity } = named.identity === '' && before !== undefined ? before : named;
       const isNew = before?.identity !== identity;
       // Its store may have been fed under another name or address.
       const hadView = reader
@@ -232,8 +233,8 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       nextGeneration(id);
       return freeEvents({ id, also: 'refused' });
     },
-    /** Approves a changed view. The relay begins it. */
-    approveView: write<[id: number]>(
+    /** Approves a changed view, or what the end of a fill removes. The relay carries it out. */
+    approveHeld: write<[id: number]>(
       `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`,
     ),
     /** Approves the unusual runs so far, and the run that holds the sink. */

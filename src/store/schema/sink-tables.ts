@@ -10,9 +10,11 @@ export interface ViewForecast
   extends Readonly<Record<'has' | 'matching' | 'created' | 'updated' | 'removed' | 'failed', number>> {
   /** Members that the view names, that no product has, and that the service does not describe; undefined: none. */
   readonly absent?: readonly string[];
+  /** Whether that is probably a mistake: a product has a similar member, or products in the store would change. */
+  readonly isMistyped?: true;
 }
 
-/** Why a sink is held: its view was changed, or an unusual run comes next. */
+/** Why a sink is held: its view was changed, the end of a fill would remove so many products, or a run comes next. */
 export type HeldSink =
   | {
       readonly why: 'view';
@@ -21,6 +23,7 @@ export type HeldSink =
       readonly forecast: ViewForecast;
       readonly isApproved: boolean;
     }
+  | { readonly why: 'fill'; readonly removed: number; readonly reason: string; readonly isApproved: boolean }
   | { readonly why: 'run'; readonly run: number; readonly reason: string };
 
 /** How to compare a store with its source. */

@@ -7,7 +7,7 @@ import { sourceIdentity } from '../../../catalog/source-identity.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { requireOwnMark } from '../../../relay/resume-position.ts';
 import type { Mark } from '../../../relay/sink.ts';
-import { sinkConfig } from '../../../relay/sink-config.ts';
+import { sinkConfig, sinkConfigs } from '../../../relay/sink-config.ts';
 import { completeText } from '../../../report/status-text.ts';
 import { type Colours, plural, size } from '../../../report/text.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../../settings/config.ts';
@@ -32,7 +32,7 @@ const SINK_TIMEOUT_MS = 10_000;
 const LOOKED_AT = 1_000;
 
 function examineSettings({ environment }: CommandContext): Finding[] {
-  const wrong = settingProblems(environment, 'source').map(({ message, hint }) => failed(message, hint));
+  const wrong = settingProblems(environment, 'source', true).map(({ message, hint }) => failed(message, hint));
   const unknown = unknownSettings(environment).map((text): Result => ({ level: 'note', text }));
   const results = [...wrong, ...unknown];
   return (results.length === 0 ? [ok('complete')] : results).map((result) => ({ check: 'settings', ...result }));
@@ -72,8 +72,8 @@ async function checkMirror(config: Config, nowMs: number, withIndexes: boolean):
   });
 }
 
-function examineProxies(config: Config): Finding[] {
-  const { httpsProxy, httpProxy, baseUrl, heartbeatUrl, sinks, channels } = config;
+function examineProxies(config: Config, sinks: readonly SinkSetting[]): Finding[] {
+  const { httpsProxy, httpProxy, baseUrl, heartbeatUrl, channels } = config;
   if (httpsProxy === undefined && httpProxy === undefined) return [];
   const targets = [
     ['the service', baseUrl] as const,
@@ -175,12 +175,15 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
   findings.push(mirror);
   if (mirror.level !== 'failed' && lookAt(config.db) !== undefined)
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
-  findings.push(...examineProxies(config));
-  findings.push(await examine('Redis', () => checkRedis(config)));
   const opened = openedMirror(config);
-  const names = config.sinks.map(({ name }) => name);
   try {
-    for (const sink of config.sinks)
+    const configs = sinkConfigs(config.sinks, opened?.sinks.hasFed);
+    // What is wrong with the others was said.
+    const sinks = config.sinks.filter((_, at) => configs[at]?.problems === undefined);
+    findings.push(...examineProxies(config, sinks));
+    findings.push(await examine('Redis', () => checkRedis(config)));
+    const names = config.sinks.map(({ name }) => name);
+    for (const sink of sinks)
       findings.push(await examine('sink', () => checkSink(sink, opened, names)), ...examineView(sink, opened));
     for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
     if (config.baseUrl === undefined || config.apiKey === undefined) return findings;

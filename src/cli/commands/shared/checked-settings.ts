@@ -1,7 +1,7 @@
 import type { CatchwordError } from '../../../base/errors.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { checkCron } from '../../../operate/schedule/due.ts';
-import { requireOwnStores, sinkConfig } from '../../../relay/sink-config.ts';
+import { sinkConfigs } from '../../../relay/sink-config.ts';
 import { type Config, readSettings, type SourceConfig, settingsError } from '../../../settings/config.ts';
 import type { Environment } from '../../../settings/environment.ts';
 import { OPTIONS } from '../../../settings/option-table.ts';
@@ -18,8 +18,11 @@ export interface ConfigFor {
   readonly nothing: Config;
 }
 
-/** An error for every setting that is wrong, schedules and addresses of sinks and channels included. */
-export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
+/**
+ * An error for every setting that is wrong, schedules and addresses of channels included.
+ * @param isOfSinks whether to name what is wrong with sinks, too, which stops nothing but these
+ */
+export function settingProblems(environment: Environment, need: Need, isOfSinks = false): CatchwordError[] {
   const { values, problems, attempt } = readSettings(environment, need === 'source');
   for (const key of ['fullCron', 'deltaCron'] as const) {
     const { env } = OPTIONS[key];
@@ -27,23 +30,25 @@ export function settingProblems(environment: Environment, need: Need): Catchword
     // A default is valid.
     if (cron !== undefined && environment[env] !== undefined) attempt(() => checkCron(env, cron));
   }
-  const sinks = values.sinks.flatMap((sink) => attempt(() => sinkConfig(sink)) ?? []);
-  attempt(() => requireOwnStores(sinks));
+  if (isOfSinks) problems.push(...sinkConfigs(values.sinks).flatMap((sink) => sink.problems ?? []));
   for (const channel of values.channels) attempt(() => channelConfig(channel));
   return problems;
 }
 
-/** @throws CatchwordError CONFIG_INVALID naming everything that is wrong */
-export function checkedSettings<N extends Need>(environment: Environment, need: N): ConfigFor[N] {
-  const problems = settingProblems(environment, need);
-  if (problems.length > 0) throw settingsError(problems);
+/**
+ * @param isOfSinks whether it is an error if only settings of sinks are wrong
+ * @throws CatchwordError CONFIG_INVALID naming everything that is wrong
+ */
+export function checkedSettings<N extends Need>(environment: Environment, need: N, isOfSinks = false): ConfigFor[N] {
+  const wrong = settingProblems(environment, need, isOfSinks);
+  if (wrong.length > 0) throw settingsError(isOfSinks ? wrong : settingProblems(environment, need, true));
   return readSettings(environment).values as ConfigFor[N];
 }
 
 /** Reads the settings of a verb, and names unknown variables on stderr. @throws CatchwordError CONFIG_INVALID */
-export function loadSettings<N extends Need>(context: CommandContext, need: N): ConfigFor[N] {
+export function loadSettings<N extends Need>(context: CommandContext, need: N, isOfSinks = false): ConfigFor[N] {
   const c = colours(context, context.stderr);
   // Before the errors: a setting that is missing may be misspelt.
   for (const text of unknownSettings(context.environment)) context.stderr.write(`${c.yellow('note')}  ${text}\n`);
-  return checkedSettings(context.environment, need);
+  return checkedSettings(context.environment, need, isOfSinks);
 }

@@ -3,7 +3,7 @@ import { requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { viewAt } from '../../../relay/store-contents.ts';
 import { type Comparison, compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
 import { type Colours, plural } from '../../../report/text.ts';
-import type { Config } from '../../../settings/config.ts';
+import { type Config, settingsError } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
 import { type GivenView, viewOrNull, viewText } from '../../../view/view.ts';
 import type { CommandContext } from './command-context.ts';
@@ -18,6 +18,7 @@ import { progressBar } from './show-progress.ts';
  */
 export function sinkView(store: Store, { sinks }: Config, name: string, given: GivenView = {}) {
   const setting = sinks.find((one) => one.name === name);
+  if (setting?.problems !== undefined) throw settingsError(setting.problems);
   const row = setting === undefined ? requireSink(store, name) : (store.sinks.get(name) ?? null);
   const had = row === null ? undefined : viewAt(store.sinks.views(row.id), row.generation);
   const now = setting ?? { where: had?.where ?? '', fields: had?.fields ?? '' };

@@ -10,7 +10,7 @@ import { FORMATS } from './row-file.ts';
 import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
 import { claimManifest, createDataFiles, type DataFile, readManifest, removeAll } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
-import { writeSnapshot } from './s3-snapshot.ts';
+import { countLiving, writeSnapshot } from './s3-snapshot.ts';
 
 /**
  * Files of events in a bucket, one for each delivery, and a manifest that names them and has the mark: effectively once. When
@@ -104,6 +104,13 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
       compactIfMany();
     },
     fillBegins: (mark) => write({ mark, before_fill: current().files.length }),
+    // The keys of both would have to be in memory at once, so this counts by how many products the bucket shrinks.
+    filled: async () => {
+      const { files, before_fill: begin } = current();
+      if (begin === null || begin === 0) return null;
+      const delivered = await countLiving(data, files.slice(begin));
+      return { delivered, left: Math.max(0, (await countLiving(data, files.slice(0, begin))) - delivered) };
+    },
     fillEnds: async (kept) => {
       const { files, before_fill: begin } = current();
       if (begin === null) return;

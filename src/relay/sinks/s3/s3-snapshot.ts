@@ -30,6 +30,13 @@ async function* newestRows(
   }
 }
 
+/** Counts the living products of files, in the order of delivery. */
+export async function countLiving(data: DataFiles, files: readonly DataFile[]): Promise<number> {
+  let count = 0;
+  for await (const { length } of newestRows(data, files, () => true)) count += length;
+  return count;
+}
+
 /**
  * Writes the newest rows of living products as files of a snapshot.
  * @param files in the order of delivery

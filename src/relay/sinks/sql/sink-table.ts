@@ -27,7 +27,7 @@ export const cursorSchema = markSchema.extend({
 });
 export type Cursor = z.output<typeof cursorSchema>;
 
-const filledSchema = z.tuple([z.object({ filled: z.coerce.number() })]);
+const filledSchema = z.tuple([z.object({ delivered: z.coerce.number(), left: z.coerce.number() })]);
 
 interface BegunFill {
   /** Whether the fill has nothing to remove at its end. */
@@ -202,9 +202,9 @@ export async function openTable<Changes>(
     filled: async () => {
       if (fill.fillEnded) return null;
       const newest = `(SELECT fill FROM ${tables.names.cursor} WHERE table_name = ${db.parameter(1)})`;
-      const sql = `SELECT count(*) AS filled FROM ${tables.names.table} WHERE removed_at IS NULL AND fill = ${newest}`;
-      const [{ filled }] = filledSchema.parse(await db.query(sql, [tables.names.key]));
-      return filled;
+      const sql = `SELECT count(CASE WHEN t.fill = c.fill THEN 1 END) AS delivered, count(CASE WHEN t.fill < c.fill THEN 1 END) AS "left"
+        FROM ${tables.names.table} AS t, ${newest} AS c WHERE t.removed_at IS NULL`;
+      return filledSchema.parse(await db.query(sql, [tables.names.key]))[0];
     },
     prepareNext: async (events) => {
       prepared = { events, changes: tables.changesOf(events) };

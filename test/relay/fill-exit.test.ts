@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
+import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
+import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
+import { heldSinkText } from '../../src/report/sink-report.ts';
+import { temporaryMirror } from './feeding.ts';
+import { KINDS, type TargetKind } from './target-kinds.ts';
+
+function titled(count: number, version = 1, from = 0) {
+  return Array.from({ length: count }, (_, index) => {
+    const vbid = `P${from + index}`;
+    return { vbid, body: JSON.stringify({ vbid, title: `t${from + index}`, version }) };
+  });
+}
+
+/** Stores whose end of a fill removes what it did not deliver. */
+const ENDING = KINDS.filter(({ name }) => ['postgres', 'mysql', 'rediskeys', 'natskv', 's3'].includes(name));
+
+for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING) {
+  describe.skipIf(!isAvailable)(`the end of a fill of ${kind}`, { tags: [...tags] }, () => {
+    let server: Awaited<ReturnType<TargetKind['start']>>;
+    beforeAll(async () => {
+      server = await start();
+    });
+    afterAll(() => server.stop());
+
+    /** A store that a sink of another name has fed with 300 products, and now this one feeds. */
+    async function renamed(options: string, where?: string) {
+      const target = await prepare(server.port, options);
+      onTestFinished(() => target.remove());
+      const mirror = temporaryMirror();
+      const { secret } = target;
+      const at = (name: string, view?: string): SinkConfig =>
+        sinkConfig({ env: 'SINK', name, url: target.url, secret, where: view });
+      mirror.change(titled(300));
+      mirror.start(at('former', "title <> 'x'"));
+      await until('the former sink has filled it', () => mirror.store.sinks.get('former')?.cursor === 300);
+      await mirror.stop();
+      const limits = { removalLimit: () => 100 };
+      const start = (view = where): void => mirror.start(at(SINK_NAME, view), limits);
+      start();
+      return {
+        ...mirror,
+        target,
+        start,
+        decide: () => decide(mirror),
+        size: async () => (await target.read()).products.size,
+      };
+    }
+
+    function decide({ store }: ReturnType<typeof temporaryMirror>): string {
+      return store.request((writer) => changeSink(writer, 'release', SINK_NAME, null, 0));
+    }
+
+    it.each(variants)(
+      `is held before it takes products from ${kind}, and goes on when it is approved (%j)`,
+      async (options) => {
+        const {
+          sink,
+          until: wait,
+          size,
+          change,
+          caughtUp,
+          decide,
+          stop,
+          start,
+        } = await renamed(options, "title = 't1'");
+        await wait('the sink is held', () => sink().state === 'held');
+        expect(sink().held).toMatchObject({ why: 'fill', removed: 299, isApproved: false });
+        expect(heldSinkText(sink())).toMatchObject({
+          reason: 'the end of its fill would remove 299 of 300 products; CATCHWORD_REMOVAL_LIMIT allows 100',
+          advice: expect.stringContaining('npx catchword sink approve contract'),
+        });
+        expect(await size()).toBe(300);
+        change(titled(1, 2, 1));
+        await stop();
+        start();
+        expect(sink().state).toBe('held');
+        expect(decide()).toBe('299 products that the fill of contract did not deliver may be removed');
+        await caughtUp();
+        await until('the store has the view', async () => (await size()) === 1);
+        await wait('it is over', () => sink().held === null);
+      },
+    );
+
+    it(`is not held if it takes few products from ${kind}`, async () => {
+      const { sink, size } = await renamed(variants[0] ?? '', "title NOT LIKE 't9%'");
+      await until('the store has the view', async () => (await size()) === 289);
+      expect(sink()).toMatchObject({ state: 'running', held: null });
+    });
+  });
+}
