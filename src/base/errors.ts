@@ -42,7 +42,7 @@ export const ERROR_CODES = {
   MIRROR_BUSY: passing(1, 'Another live process holds the lease, or has the file open.'),
   LEASE_LOST: final(4, 'Another process took over the lease. Nothing was written.'),
   NOT_FOUND: final(1, 'What was asked for does not exist: a run, a product, a sink, a file.'),
-  SEARCH_TIMEOUT: passing(1, 'A search over HTTP, or the searches before it, took too long.'),
+  SEARCH_TIMEOUT: passing(1, 'A search or an expression over HTTP, or what others asked for, took too long.'),
   RUN_NOT_ACTIVE: final(1, 'The state of the run does not allow this: only a held run can be approved, for example.'),
   RUN_CANCELLED: final(1, 'The run was cancelled, or another process carried out the decision.'),
   RUN_TOO_OLD: final(

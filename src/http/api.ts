@@ -14,7 +14,7 @@ import { sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import { productPieces } from './product-list.ts';
-import { VIEW_PARAMETERS } from './reader-views.ts';
+import { VIEW_PARAMETERS, WHOLE } from './reader-views.ts';
 import { sendPieces } from './response-writer.ts';
 import { answering, sending } from './route-schema.ts';
 import type { ChangeParts } from './sse/sse-route.ts';
@@ -72,7 +72,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
   operationId: 'listChanges',
   summary: 'A page of the change log',
   description:
-    'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
+    'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`), or is of other `where` and `fields` (`OTHER_VIEW`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
   tags: ['changes'],
   querystring: parameters({
     after: textParameter(
@@ -97,11 +97,11 @@ const CHANGES_ROUTE = sending(CHANGES, {
   errors: [409],
 });
 
-type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 'search'>;
+type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 'steps'>;
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
 export function addApi(app: FastifyInstance, options: ApiOptions): void {
-  const { store, state, search, changes, views, plans, ...parts } = options;
+  const { store, state, steps, changes, views, plans, ...parts } = options;
   const routes = app.withTypeProvider<ZodTypeProvider>();
 
   routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
@@ -117,13 +117,13 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
 
   routes.get('/api/products', { schema: PRODUCTS_ROUTE }, async ({ query }, reply) => {
     const { q, after, limit } = query;
-    const { view } = views.of(query);
-    if (q !== undefined && view === null && after === undefined) return (await search(q, limit)).map(hitJson);
-    if (q !== undefined || view === null) {
+    const view = await views.of(query);
+    if (q !== undefined && view === WHOLE && after === undefined) return (await steps.search(q, limit)).map(hitJson);
+    if (q !== undefined || view === WHOLE) {
       const problem = q === undefined ? 'q is missing' : 'q: it does not go together with where, fields and after';
       throw usageError(problem, 'Use /api/products?q=words, or where, fields and after.');
     }
-    await sendPieces(reply, productPieces(store, parts.clock, view, after ?? '', limit), parts);
+    await sendPieces(reply, productPieces(store, steps, view, after ?? '', limit), parts);
     return reply;
   });
 
@@ -135,14 +135,15 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
 
   routes.get('/api/changes', { schema: CHANGES_ROUTE }, async ({ query }, reply) => {
     const { after, since, op, field, limit } = query;
-    const found = /^\d+$/.test(after) ? { seq: Number(after) } : changes.find(after);
+    const view = await views.of(query);
+    const found = /^\d+$/.test(after) ? { seq: Number(after) } : changes.find(after, view.digest);
     if ('code' in found) {
       const hint = 'Discard what you have, and read again from 0.';
       return sendError(reply, { code: found.code, message: `after: ${MISPLACED[found.code]}`, hint });
     }
     const from = Math.max(found.seq, store.changes.seqAt(parseIsoTime(since ?? '') ?? 0));
     const filter = { op: op?.split(',') as ChangeOp[] | undefined, field: field?.split(',') };
-    await sendPieces(reply, changes.page(from, limit, filter, views.of(query).view), parts);
+    await sendPieces(reply, changes.page(from, limit, filter, view), parts);
     return reply;
   });
 }

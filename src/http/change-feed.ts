@@ -1,24 +1,17 @@
 import { unlessAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
-import { eventId, eventText } from '../catalog/event.ts';
 import type { ChangeFilter } from '../catalog/run-types.ts';
 import { requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, idAt, MISPLACED } from '../store/history/log-position.ts';
-import { eventSource } from '../store/rows/source-state.ts';
 import type { Store } from '../store/store.ts';
-import { createViewReader } from '../view/read-view.ts';
-import type { View } from '../view/view.ts';
-import { SLOW_STEP_MS } from './product-list.ts';
+import type { ReadSteps, Steps } from './read-steps.ts';
+import { type ReaderView, WHOLE } from './reader-views.ts';
 
 /*
  * Many readers follow the log at the same place, its end. One poll wakes all of them, and the first one that reads a
  * batch reads and formats it for all: the newest batches are kept. Readers elsewhere read their own.
  */
 
-/** Events per batch. For safety: more would block the process. */
-const BATCH = 100;
-/** A batch ends with the event that reaches this many characters. For safety: each reader may hold a batch. */
-const BATCH_CHARACTERS = 65_536;
 /** Batches to keep for other readers; the least recently used are dropped first. */
 const KEPT_BYTES = 4_000_000;
 /** A page ends after the batch that reaches this many characters; `next` says where to continue. For safety. */
@@ -34,8 +27,9 @@ export interface Batch {
 }
 
 /** Keeps the batches that were used last, by the view and the number that they follow: what is recorded never changes. */
-function createKeptBatches(read: (seq: number, view: View | null) => Batch | null) {
+function createKeptBatches(read: (seq: number, view: ReaderView) => Promise<Batch | null>) {
   const kept = new Map<string, Batch>();
+  const underWay = new Map<string, Promise<Batch | null>>();
   let bytes = 0;
 
   function drop(key: string): void {
@@ -43,9 +37,15 @@ function createKeptBatches(read: (seq: number, view: View | null) => Batch | nul
     kept.delete(key);
   }
 
-  return (seq: number, view: View | null = null): Batch | null => {
-    const key = `${view?.digest ?? ''}:${seq}`;
-    const batch = kept.get(key) ?? read(seq, view);
+  function readOnce(key: string, seq: number, view: ReaderView): Promise<Batch | null> {
+    const found = underWay.get(key) ?? read(seq, view).finally(() => underWay.delete(key));
+    underWay.set(key, found);
+    return found;
+  }
+
+  return async (seq: number, view: ReaderView = WHOLE): Promise<Batch | null> => {
+    const key = `${view.digest ?? ''}:${seq}`;
+    const batch = kept.get(key) ?? (await readOnce(key, seq, view));
     if (batch === null) return null;
     drop(key);
     kept.set(key, batch);
@@ -74,94 +74,84 @@ function createPoll({ changes }: Store, clock: Clock, pollMs: number) {
   };
 }
 
-function createEventReader(store: Store, fallback: string) {
-  const { changes: changesOf } = createViewReader(store);
-  /** Size of a change of the batch before: changes next to each other are alike. */
-  let changeCharacters = BATCH_CHARACTERS / BATCH;
-
-  /** Reads as many as fit a batch. @returns also how far the log was searched, and how many records were read for it */
-  return (seq: number, view: View | null, limit = BATCH, filter: ChangeFilter = {}) =>
-    store.read(() => {
-      // A mirror that was restored meanwhile has other changes at the same numbers.
-      store.check();
-      const source = eventSource(store.source, fallback);
-      const fitting = Math.ceil(BATCH_CHARACTERS / changeCharacters);
-      const events = [];
-      let characters = 0;
-      const failures = (): number => view?.failures().count ?? 0;
-      const before = failures();
-      const { changes, read, ...found } = changesOf(seq, Math.min(BATCH, fitting), limit, filter, view);
-      for (const change of changes) {
-        const text = eventText(change, store.incarnation, source);
-        events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
-        characters += text.length;
-        if (characters >= BATCH_CHARACTERS) break;
-      }
-      const readCharacters = read.reduce((sum, { body, before: was }) => sum + (body ?? was ?? '').length, 0);
-      if (read.length > 0) changeCharacters = Math.max(characters / (events.length || 1), readCharacters / read.length);
-      const to = events.length < changes.length ? (events.at(-1)?.seq ?? seq) : found.to;
-      return { events, to, read: read.length, failed: failures() - before };
-    });
-}
-
 /**
  * Where a stream starts; with `event: reset` if the position is not in this log, because any status but 200 would end an
  * EventSource for good. Call inside a read transaction.
  * @param requested a position, such as the id of an event, or `latest` for changes recorded from now on
+ * @param view names the view of the reader, if it has one
  * @param wantsPast whether a reader whose position is not in this log gets the whole log, or only new changes
  * @returns the change after which the events start, the first message, and why the position is not in this log, if so
  */
-export function streamStart(store: Store, requested: string, wantsPast: boolean) {
+export function streamStart(store: Store, requested: string, wantsPast: boolean, view?: string) {
   const last = store.changes.lastSeq();
   if (requested === 'latest') {
     // It has data because the npm package `eventsource` keeps no id of a block without data: a reader that was cut off
     // before its first event would resume at the newest change of that later moment.
-    return { from: last, block: `event: start\nid: ${idAt(store, last)}\ndata: {"after":${last}}\n\n`, reset: null };
+    return {
+      from: last,
+      block: `event: start\nid: ${idAt(store, last, view)}\ndata: {"after":${last}}\n\n`,
+      reset: null,
+    };
   }
-  const found = findPosition(store, requested);
+  const found = findPosition(store, requested, view);
   // A reader that is cut off before its first event resumes where it started.
-  if ('seq' in found) return { from: found.seq, block: `id: ${idAt(store, found.seq)}\n\n`, reset: null };
+  if ('seq' in found) return { from: found.seq, block: `id: ${idAt(store, found.seq, view)}\n\n`, reset: null };
   const { code } = found;
   const from = wantsPast ? 0 : last;
   const data = JSON.stringify({ code, message: MISPLACED[code], after: from, last });
-  return { from, block: `event: reset\nid: ${idAt(store, from)}\ndata: ${data}\n\n`, reset: code };
+  return { from, block: `event: reset\nid: ${idAt(store, from, view)}\ndata: ${data}\n\n`, reset: code };
 }
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
 /**
  * Reads the change log as events.
- * @param fallback the `source` of events if the mirror has not stored its own
+ * @param here reads whole products
+ * @param steps evaluates the expressions of readers
  * @param pollMs pause between two polls of the mirror, milliseconds
  */
-export function createChangeFeed(store: Store, fallback: string, clock: Clock, pollMs: number) {
-  const eventsAfter = createEventReader(store, fallback);
+export function createChangeFeed(
+  store: Store,
+  here: Pick<ReadSteps, 'changes'>,
+  steps: Pick<Steps, 'changes'>,
+  clock: Clock,
+  pollMs: number,
+) {
+  async function eventsAfter(view: ReaderView, ...wanted: [seq: number, limit?: number, filter?: ChangeFilter]) {
+    const found = view === WHOLE ? here.changes({}, ...wanted) : await steps.changes(view.given, ...wanted);
+    store.check();
+    return found;
+  }
 
-  function readBatch(seq: number, view: View | null): Batch | null {
-    const { events, to } = eventsAfter(seq, view);
+  async function readBatch(seq: number, view: ReaderView): Promise<Batch | null> {
+    const { events, to } = await eventsAfter(view, seq);
     if (to === seq) return null;
     const blocks = events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`);
     // Otherwise a reader that is cut off would let the same changes be judged again.
-    if (view !== null && events.at(-1)?.seq !== to) blocks.push(`id: ${idAt(store, to)}\n\n`);
+    if (view !== WHOLE && events.at(-1)?.seq !== to) blocks.push(`id: ${idAt(store, to, view.digest)}\n\n`);
     return { to, bytes: Buffer.from(blocks.join('')) };
   }
 
   /**
    * JSON with the events after `after`, in pieces that are read one by one.
-   * @throws the first piece: CatchwordError USAGE if `after` is beyond the newest change; each: MIRROR_REPLACED
+   * @throws the first piece: CatchwordError USAGE if `after` is beyond the newest change; each: MIRROR_REPLACED, SEARCH_TIMEOUT
    */
-  function* page(after: number, limit: number, filter: ChangeFilter, view: View | null): Generator<string, void> {
+  async function* page(
+    after: number,
+    limit: number,
+    filter: ChangeFilter,
+    view: ReaderView,
+  ): AsyncGenerator<string, void> {
     const last = store.changes.lastSeq();
     const sum = { count: 0, characters: 0, read: 0, failed: 0 };
     const isFull = (): boolean =>
-      sum.count >= limit || sum.characters >= PAGE_CHARACTERS || (view !== null && sum.read >= PAGE_JUDGED);
+      sum.count >= limit || sum.characters >= PAGE_CHARACTERS || (view !== WHOLE && sum.read >= PAGE_JUDGED);
     let next = requireKnownSeq('after', after, last);
     let head = '{"events":[';
     let isSlow = false;
     while (next < last && !isFull() && !isSlow) {
-      const beganAt = clock.now();
-      const { events: found, to, read, failed } = eventsAfter(next, view, limit - sum.count, filter);
-      isSlow = view !== null && clock.now() - beganAt > SLOW_STEP_MS;
+      const { events: found, to, read, failed, ...step } = await eventsAfter(view, next, limit - sum.count, filter);
+      isSlow = step.isSlow;
       const events = found.filter(({ seq }) => seq <= last);
       next = Math.min(to, last);
       // The texts are inserted unparsed, so that no number is rounded.
@@ -176,16 +166,17 @@ export function createChangeFeed(store: Store, fallback: string, clock: Clock, p
     }
     const nextId = store.read(() => {
       store.check();
-      return idAt(store, next);
+      return idAt(store, next, view.digest);
     });
-    const failures = view === null ? '' : `,"failed":${sum.failed}`;
+    const failures = view === WHOLE ? '' : `,"failed":${sum.failed}`;
     yield `${sum.count === 0 ? head : ''}],"next":${next},"last":${last},"next_id":"${nextId}"${failures}}`;
   }
 
   return {
     lastSeq: () => store.changes.lastSeq(),
-    find: (position: string) => store.read(() => findPosition(store, position)),
-    start: (requested: string, wantsPast: boolean) => store.read(() => streamStart(store, requested, wantsPast)),
+    find: (position: string, view?: string) => store.read(() => findPosition(store, position, view)),
+    start: (...given: [requested: string, wantsPast: boolean, view?: string]) =>
+      store.read(() => streamStart(store, ...given)),
     /** Events after `seq`, oldest first; null if there are none. */
     batch: createKeptBatches(readBatch),
     polled: createPoll(store, clock, pollMs),

@@ -1,8 +1,9 @@
-import { type GivenView, readerView, type View } from '../view/view.ts';
+import type { GivenView } from '../view/view.ts';
 import type { HttpError } from './http-error.ts';
 import { textParameter } from './parameters.ts';
+import type { Steps } from './read-steps.ts';
 
-/** Views that stay prepared, and different views that open streams may have. For safety: each judges every change. */
+/** Views that stay known, and different views that open streams may have. For safety: each judges every change. */
 const MOST = 16;
 
 export const TOO_MANY_VIEWS = {
@@ -26,25 +27,33 @@ export const VIEW_PARAMETERS = {
   ).optional(),
 };
 
-/** A view, prepared once for all readers that have the same. */
-interface ReaderView {
-  /** Null for whole products. */
-  readonly view: View | null;
+/** A view that a reader has. It is evaluated where `steps` are done, and not here. */
+export interface ReaderView {
+  readonly given: GivenView;
+  /** Names the view in ids and positions; undefined for whole products. */
+  readonly digest?: string;
   /** Open streams that have it. */
   streams: number;
 }
 
+/** Every product whole. */
+export const WHOLE: ReaderView = { given: {}, streams: 0 };
+
 export type ReaderViews = ReturnType<typeof createReaderViews>;
 
-export function createReaderViews() {
+export function createReaderViews({ digest }: Pick<Steps, 'digest'>) {
   /** By what readers gave; the one that was used last comes last. */
   const known = new Map<string, ReaderView>();
 
   return {
-    /** @throws CatchwordError USAGE if an expression is not valid */
-    of: ({ where, fields }: GivenView): ReaderView => {
+    /** @throws CatchwordError USAGE if an expression is not valid, SEARCH_TIMEOUT */
+    of: async ({ where, fields }: GivenView): Promise<ReaderView> => {
+      if (where === undefined && fields === undefined) return WHOLE;
+      const given = { where, fields };
       const key = JSON.stringify([where, fields]);
-      const found = known.get(key) ?? { view: readerView({ where, fields }), streams: 0 };
+      const checked = known.get(key)?.digest ?? (await digest(given));
+      // Another request may have noted it meanwhile.
+      const found = known.get(key) ?? { given, digest: checked, streams: 0 };
       known.delete(key);
       known.set(key, found);
       const [oldest, ...idle] = [...known].filter(([, { streams }]) => streams === 0);
@@ -52,7 +61,7 @@ export function createReaderViews() {
       return found;
     },
     /** Whether one more stream may have this view. */
-    mayStream: ({ view, streams }: ReaderView): boolean =>
-      view === null || streams > 0 || [...known.values()].filter((one) => one.view && one.streams > 0).length < MOST,
+    mayStream: (view: ReaderView): boolean =>
+      view === WHOLE || view.streams > 0 || [...known.values()].filter(({ streams }) => streams > 0).length < MOST,
   };
 }

@@ -20,6 +20,7 @@ const MESSAGES = {
   SLOW_READER: 'the reader took too little data for too long; reconnect with the last id',
   INTERNAL: "the mirror could not be read; see catchword's log",
   TOO_MANY_STREAMS: 'as many streams are open as are allowed; reconnect later',
+  SEARCH_TIMEOUT: 'where or fields took too long, or what others asked for; reconnect later',
   TOO_MANY_VIEWS: 'open streams have as many different views as are allowed; reconnect later',
   OVERLOADED: 'too much data waits for slow readers; reconnect later',
   NOT_FOUND: 'this page does not exist any more',
@@ -28,7 +29,10 @@ const MESSAGES = {
 export type EndCode = keyof typeof MESSAGES;
 
 /** The last message of a stream. After a failure, its reader comes back later. */
-export function endBlock(code: EndCode, retryMs = code === 'INTERNAL' ? RETRY_AFTER_ERROR_MS : RETRY_MS): string {
+export function endBlock(
+  code: EndCode,
+  retryMs = code === 'INTERNAL' || code === 'SEARCH_TIMEOUT' ? RETRY_AFTER_ERROR_MS : RETRY_MS,
+): string {
   const data = JSON.stringify({ code, message: MESSAGES[code] });
   return `retry: ${Math.round(retryMs)}\nevent: end\ndata: ${data}\n\n`;
 }
@@ -154,12 +158,12 @@ export async function writeStream(
  */
 export async function sendPieces(
   reply: FastifyReply,
-  pieces: Iterator<string, void>,
+  pieces: AsyncIterator<string, void>,
   parts: RouteParts,
 ): Promise<void> {
   const { raw, request } = reply;
   if (parts.waiting.isFull()) return void sendError(reply, OVERLOADED);
-  let piece = pieces.next();
+  let piece = await pieces.next();
   reply.type('application/json; charset=utf-8').hijack();
   raw.writeHead(200, reply.getHeaders() as Record<string, string>);
   const ending = new AbortController();
@@ -168,7 +172,7 @@ export async function sendPieces(
   try {
     while (!piece.done && !signal.aborted && request.method !== 'HEAD') {
       await writer.write(piece.value);
-      if (!signal.aborted) piece = pieces.next();
+      if (!signal.aborted) piece = await pieces.next();
     }
   } catch (error) {
     parts.log.error(errorFields(error), 'a page could not be read to its end');

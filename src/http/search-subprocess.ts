@@ -5,20 +5,20 @@ import { withDeadline } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Answer, CatchwordError, fromAnswer, hasCode } from '../base/errors.ts';
 import type { Service } from '../base/lifecycle.ts';
-import type { SearchHit } from '../store/rows/product-rows.ts';
-import type { SearchRequest } from './search-program.ts';
+import type { ReadSteps, Steps } from './read-steps.ts';
+import type { StepRequest } from './search-program.ts';
 
 /*
- * Searches in a process of its own, one after another:
+ * Searches, and evaluates the expressions of readers, in a process of its own, one after another:
  *
  *     wait for the turn ──► more than 5 s: SEARCH_TIMEOUT
  *          │
  *     start the process, if none is running
  *          │
- *     search ──► more than 2 s: SEARCH_TIMEOUT, and the process is killed
+ *     search, or a step of a page ──► more than 2 s: SEARCH_TIMEOUT, and the process is killed
  *
- * SQLite computes most of a search in one call that nothing interrupts, so a thread could not be stopped. The process
- * only reads; it may be killed at any time.
+ * SQLite computes most of a search, and all of an expression, in one call that nothing interrupts, so a thread could not be
+ * stopped. The process only reads, and has no secret; it may be killed at any time.
  */
 
 const LIMITS = {
@@ -32,25 +32,29 @@ const LIMITS = {
   idleMs: 600_000,
 };
 
-/** @throws CatchwordError USAGE, SEARCH_TIMEOUT, INTERRUPTED; an Error if the mirror cannot be read */
-export type Search = (text: string, limit: number) => Promise<readonly SearchHit[]>;
+const SIMPLER = 'Use a simpler expression: docs/views.md says what each may take.';
 
 export interface SearchApartOptions {
   /** Path of the mirror, which exists. */
   readonly db: string;
+  /** The `source` of events if the mirror has not stored its own. */
+  readonly source: string;
   readonly clock: Clock;
   readonly limits?: Partial<typeof LIMITS>;
   /** The compiled program of the process. */
   readonly program?: URL;
 }
 
-/** Searches in a process that starts with the first request, and ends after one that fails or when it is idle. */
-export function createSearchApart(options: SearchApartOptions): Service & { readonly search: Search } {
-  const { db, clock, program = new URL('./search-program.js', import.meta.url) } = options;
+/** Does steps in a process that starts with the first one, and ends after one that fails or when it is idle. */
+export function createSearchApart(options: SearchApartOptions): Service & Steps {
+  const { db, source, clock, program = new URL('./search-program.js', import.meta.url) } = options;
   const limits = { ...LIMITS, ...options.limits };
-  const late = new CatchwordError('SEARCH_TIMEOUT', `the search took longer than ${limits.runMs / 1000} seconds`, {
-    hint: 'Search for fewer words; a beginning of one letter, such as a*, matches much.',
-  });
+  function late([name]: StepRequest): CatchwordError {
+    const isSearch = name === 'search';
+    const hint = isSearch ? 'Search for fewer words; a beginning of one letter, such as a*, matches much.' : SIMPLER;
+    const what = isSearch ? 'the search' : 'where or fields';
+    return new CatchwordError('SEARCH_TIMEOUT', `${what} took longer than ${limits.runMs / 1000} seconds`, { hint });
+  }
   const stopping = new AbortController();
   let running: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -62,17 +66,15 @@ export function createSearchApart(options: SearchApartOptions): Service & { read
     running = undefined;
   }
 
-  /** Waits for the next hits. @throws `late` after `timeoutMs`, or an Error if the process ended */
-  async function nextHits(child: ChildProcess, timeoutMs: number): Promise<readonly SearchHit[]> {
+  /** Waits for the next answer. @throws `late` after `timeoutMs`, or an Error if the process ended */
+  async function answerOf(child: ChildProcess, request: StepRequest, timeoutMs: number): Promise<unknown> {
     const over = new AbortController();
     const until = { signal: over.signal };
-    const message = once(child, 'message', until).then(([answer]) =>
-      fromAnswer(answer as Answer<readonly SearchHit[]>),
-    );
+    const message = once(child, 'message', until).then(([answer]) => fromAnswer(answer as Answer<unknown>));
     const ended = once(child, 'exit', until).then(([code, signal]) => {
       throw new Error(`the process that searches has ended (${signal ?? code})`);
     });
-    const limit = { timeoutMs, reason: () => late };
+    const limit = { timeoutMs, reason: () => late(request) };
     try {
       return await withDeadline(stopping.signal, limit, () => Promise.race([message, ended]));
     } finally {
@@ -80,26 +82,29 @@ export function createSearchApart(options: SearchApartOptions): Service & { read
     }
   }
 
-  async function started(): Promise<ChildProcess> {
+  async function started(request: StepRequest): Promise<ChildProcess> {
     // It needs no setting, and gets no secret.
     const alone = { execArgv: [], env: {} };
-    const child = fork(fileURLToPath(program), [db], { ...alone, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    const child = fork(fileURLToPath(program), [db, source], {
+      ...alone,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
     running = child;
     // Writing to a process that has just ended is not a failure by itself: `exit` follows.
     child.on('error', () => {});
     child.once('exit', () => {
       if (running === child) running = undefined;
     });
-    await nextHits(child, limits.startMs);
+    await answerOf(child, request, limits.startMs);
     return child;
   }
 
-  async function run(request: SearchRequest): Promise<readonly SearchHit[]> {
+  async function run(request: StepRequest): Promise<unknown> {
     clearTimeout(idle);
     try {
-      const child = running ?? (await started());
+      const child = running ?? (await started(request));
       child.send(request);
-      return await nextHits(child, limits.runMs);
+      return await answerOf(child, request, limits.runMs);
     } catch (error) {
       if (!hasCode(error, 'USAGE')) end();
       throw error;
@@ -108,19 +113,28 @@ export function createSearchApart(options: SearchApartOptions): Service & { read
     }
   }
 
+  async function inTurn(...request: StepRequest): Promise<unknown> {
+    const askedAt = clock.now();
+    const found = turn.then(() => {
+      stopping.signal.throwIfAborted();
+      if (Math.abs(clock.now() - askedAt) <= limits.waitMs) return run(request);
+      const hint = 'Retry in a few seconds.';
+      throw new CatchwordError('SEARCH_TIMEOUT', 'other searches take too long', { hint });
+    });
+    turn = found.catch(() => {});
+    return found;
+  }
+
+  /** The process gives what the step of this name gives. */
+  const step = <Name extends keyof ReadSteps>(name: Name) =>
+    ((...given: unknown[]) => inTurn(name, ...given)) as Steps[Name];
   return {
     name: 'search',
-    search: (text, limit) => {
-      const askedAt = clock.now();
-      const found = turn.then(() => {
-        stopping.signal.throwIfAborted();
-        if (Math.abs(clock.now() - askedAt) <= limits.waitMs) return run({ text, limit });
-        const hint = 'Retry in a few seconds.';
-        throw new CatchwordError('SEARCH_TIMEOUT', 'other searches take too long', { hint });
-      });
-      turn = found.catch(() => {});
-      return found;
-    },
+    search: step('search'),
+    digest: step('digest'),
+    products: step('products'),
+    changes: step('changes'),
+    preview: step('preview'),
     stop: async () => {
       stopping.abort(new CatchwordError('INTERRUPTED', 'catchword is stopping', { hint: 'Retry in a few seconds.' }));
       end();

@@ -16,8 +16,9 @@ import { checkExposure, listen } from './listen.ts';
 import { addDescribed } from './openapi-document.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { addPages } from './pages/pages.ts';
+import { createReadSteps, inThisThread, type Steps } from './read-steps.ts';
 import { createReaderViews } from './reader-views.ts';
-import { createSearchApart, type Search, type SearchApartOptions } from './search-subprocess.ts';
+import { createSearchApart, type SearchApartOptions } from './search-subprocess.ts';
 import { addWaiting } from './slow-readers.ts';
 import { isStream } from './sse/open-streams.ts';
 import { addSseRoute } from './sse/sse-route.ts';
@@ -26,7 +27,7 @@ import { STREAM_LIMITS, type StreamLimits } from './stream-limits.ts';
 export interface WebOptions
   extends Omit<ReadinessOptions, 'store' | 'state'>,
     StateLimits,
-    Omit<PageParts, 'store' | 'state' | 'search'> {
+    Omit<PageParts, 'store' | 'state' | 'steps'> {
   /** Path of the mirror; created if missing. */
   readonly db: string;
   readonly dbMode?: number | undefined;
@@ -41,7 +42,7 @@ export interface WebOptions
   readonly source: string;
   readonly log: Logger;
   readonly limits?: Partial<StreamLimits>;
-  /** To search and to check a changed mirror in processes, so that neither holds up requests; default: in this thread. */
+  /** To search, to evaluate the expressions of readers and to check a changed mirror in processes, so that none holds up requests; default: in this thread. */
   readonly searchApart?: Pick<SearchApartOptions, 'limits' | 'program'> | undefined;
   /** Figures of another thread, which does the work of the process; default: of this one. */
   readonly figures?: MetricsOptions['figures'];
@@ -63,8 +64,10 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   const state = () => stateOf(store, clock.now(), options);
   const mirror = { store, clock, state };
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror, figures: options.figures });
-  const apart = options.searchApart && createSearchApart({ ...options.searchApart, db: store.path, clock });
-  const search: Search = apart?.search ?? (async (text, limit) => store.search(text, limit));
+  const apart =
+    options.searchApart && createSearchApart({ ...options.searchApart, db: store.path, source: options.source, clock });
+  const here = createReadSteps(store, options.source, clock);
+  const steps: Steps = apart ?? inThisThread(here);
   try {
     const app = createApp(
       log,
@@ -78,15 +81,15 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       stopped !== undefined && !isStream(request) ? sendError(reply, STOPPING) : undefined,
     );
     const waiting = addWaiting(app, { clock, log, limits });
-    const changes = createChangeFeed(store, options.source, clock, limits.pollMs);
-    const readers = { changes, views: createReaderViews(), clock, log, limits, waiting };
+    const changes = createChangeFeed(store, here, steps, clock, limits.pollMs);
+    const readers = { changes, views: createReaderViews(steps), clock, log, limits, waiting };
     const endStreams = addDescribed(app, (to) => {
       addHealth(to, { ...options, store, state }, log);
-      addApi(to, { ...options, ...readers, store, state, search });
+      addApi(to, { ...options, ...readers, store, state, steps });
       addMetrics(to, metrics);
       return addSseRoute(to, readers);
     });
-    const endPages = addPages(app, { ...options, ...readers, store, state, search });
+    const endPages = addPages(app, { ...options, ...readers, store, state, steps });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);

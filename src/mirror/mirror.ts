@@ -66,7 +66,8 @@ export interface MirrorStatus {
 export interface ChangesOptions extends Pick<ChangeFilter, 'op' | 'field'>, GivenView {
   /**
    * The number of a change, or the `id` of an event: start after it. Default 0: from the beginning. Keep ids rather than
-   * numbers: an id of another mirror, or of changes that were lost when a backup was restored, is recognized.
+   * numbers: an id of another mirror, or of changes that were lost when a backup was restored, is recognized; so is one
+   * of other `where` and `fields`.
    */
   readonly after?: number | string;
   /** Skip changes that were recorded before this time. */
@@ -112,7 +113,7 @@ export interface Mirror {
   /**
    * Reads the change log, the oldest change first, without gaps and duplicates. Of pruned changes, the newest of each
    * product is left.
-   * @throws CatchwordError USAGE for an invalid `after` or one beyond the newest change; MIRROR_REPLACED if it is the id
+   * @throws CatchwordError USAGE for an invalid `after`, one beyond the newest change, or one of another view; MIRROR_REPLACED if it is the id
    *   of an event that is not in this log
    */
   changes(options?: ChangesOptions): AsyncGenerator<CatchwordEvent, void, undefined>;
@@ -177,15 +178,19 @@ function statusOf(store: Store): MirrorStatus {
 }
 
 /** Finds the number of the change after which to read. */
-function startOf(store: Store, after: number | string): number {
+function startOf(store: Store, after: number | string, view: View | null): number {
   const last = store.changes.lastSeq();
   if (typeof after === 'number') return requireKnownSeq('after', between('after', after, 0), last);
   if (/^\d+$/.test(after)) return requireKnownSeq('after', Number(after), last);
-  const found = findPosition(store, after);
+  const found = findPosition(store, after, view?.digest);
   if ('seq' in found) return found.seq;
   if (found.code === 'UNKNOWN_PLACE') {
     const hint = 'Use the number of a change, or the id of an event.';
     throw usageError(`after: ${JSON.stringify(after).slice(0, 80)} is not valid`, hint);
+  }
+  if (found.code === 'OTHER_VIEW') {
+    const hint = 'Use the where and fields with which you read it, or discard what you have, and start after 0.';
+    throw usageError(`after: ${MISPLACED.OTHER_VIEW}`, hint);
   }
   throw new CatchwordError('MIRROR_REPLACED', `after: ${MISPLACED[found.code]}`, { hint: REPLACED_HINT });
 }
@@ -220,7 +225,7 @@ export function openMirror(path: string): Mirror {
     requireFilter(filter, since);
     const view = viewOf(filter);
     const isOver = () => signal?.aborted === true;
-    let cursor = read(() => Math.max(startOf(store, after), store.changes.seqAt(Number(since))));
+    let cursor = read(() => Math.max(startOf(store, after, view), store.changes.seqAt(Number(since))));
     while (!isOver()) {
       const { texts, to } = read(() => {
         // Events of a mirror that has not noted its service have no address.

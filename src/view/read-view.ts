@@ -17,13 +17,21 @@ function isWanted({ op, before, added }: RecordedChange, filter: ChangeFilter): 
 
 /**
  * Reads what a reader gets who keeps its own position: over HTTP, in Node.js, of the command `changes`. A view that is null
- * yields whole products. `limit` is what is returned at most, `atOnce` what is read at most: each may have a megabyte.
+ * yields whole products. `limit` is what is returned at most, `atOnce` what is read at most: each may have a megabyte. It ends
+ * with the product after which `isOver`.
  */
 export function createViewReader(store: Reader) {
   const history = createHistory(store);
   return {
     /** Of the changes after `seq`, oldest first, what the reader gets; what was read for it; and how far the log was searched. */
-    changes: (seq: number, atOnce: number, limit: number, filter: ChangeFilter, view: View | null) =>
+    changes: (
+      seq: number,
+      atOnce: number,
+      limit: number,
+      filter: ChangeFilter,
+      view: View | null,
+      isOver: () => boolean = () => false,
+    ) =>
       store.read(() => {
         if (view === null) {
           const found = history.matching(seq, Math.min(atOnce, limit), filter);
@@ -32,20 +40,27 @@ export function createViewReader(store: Reader) {
         const viewed = viewedLog(view, view.digest, seq, store.changes.prunedTo());
         const { changes: read, to } = history.matching(seq, atOnce, { keys: viewed.keys });
         const changes: RecordedChange[] = [];
-        for (const record of read) {
+        for (const [at, record] of read.entries()) {
           const change = viewed.of(record);
-          if (change === null || !isWanted(change, filter) || changes.push(change) < limit) continue;
-          return { changes, to: change.seq, read };
+          if (change !== null && isWanted(change, filter)) changes.push(change);
+          if (changes.length === limit || isOver()) return { changes, to: record.seq, read: read.slice(0, at + 1) };
         }
         return { changes, to, read };
       }),
     /** Of the living products after a key, by key, what the reader gets, as `body`; what was read; and the key after which to continue, if any. */
-    products: (after: string, atOnce: number, limit: number, view: View | null) => {
+    products: (
+      after: string,
+      atOnce: number,
+      limit: number,
+      view: View | null,
+      isOver: () => boolean = () => false,
+    ) => {
       const read = store.products.livingPage(after, atOnce);
       const products: ProductRow[] = [];
-      for (const row of read) {
+      for (const [at, row] of read.entries()) {
         const body = seenBy(view, row);
-        if (body !== null && products.push({ ...row, body }) === limit) return { products, read, next: row.vbid };
+        if (body !== null) products.push({ ...row, body });
+        if (products.length === limit || isOver()) return { products, read: read.slice(0, at + 1), next: row.vbid };
       }
       return { products, read, next: read.length < atOnce ? null : (read.at(-1)?.vbid ?? null) };
     },

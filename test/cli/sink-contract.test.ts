@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { sinkChecks } from '../../src/relay/contract/checks.ts';
 import { fed, fedBefore } from '../relay/feeding.ts';
 import { useNats, useRedis } from '../relay/servers.ts';
 import { jsonlTarget, postgresTarget, s3Target, webhookTarget } from '../relay/targets.ts';
@@ -32,6 +33,16 @@ const digest = (text) => createHash('md5').update(text).digest('hex').slice(0, 1
 export function createSink({ url }) {
   const file = url.searchParams.get('file');
   const loses = url.searchParams.get('loses');
+  const changes = {
+    case: ({ vbid, body }) => [vbid.toLowerCase(), body],
+    spaces: ({ vbid, body }) => [vbid.trim(), body],
+    accents: ({ vbid, body }) => [vbid.normalize('NFKC'), body],
+    digits: ({ vbid, body }) => [vbid, body && JSON.stringify(JSON.parse(body))],
+    numbers: ({ vbid, body }) => [vbid, body && body.replace(/"([0-9.]+)"/g, '$1')],
+    length: ({ vbid, body }) => [vbid.slice(0, 200), body],
+    none: ({ vbid, body }) => [vbid, body],
+  };
+  const stored = changes[url.searchParams.get('changes') ?? 'none'];
   const read = () => (existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { mark: null, products: {} });
   return {
     batch: { events: 1_000, chars: 4_000_000 },
@@ -40,8 +51,9 @@ export function createSink({ url }) {
       const { products } = read();
       for (const { vbid, op, body } of events) {
         if (op === 'updated' && vbid === loses) continue;
-        if (body === null) delete products[vbid];
-        else products[vbid] = body;
+        const [key, text] = stored({ vbid, body });
+        if (text === null) delete products[key];
+        else products[key] = text;
       }
       writeFileSync(file, JSON.stringify({ mark, products }));
     },
@@ -95,6 +107,24 @@ describe('the command sink contract', () => {
     expect(checks['failed resumes after every restart']).toBe(found);
     expect(checks['passed the store is removed']).toBe(null);
   });
+
+  it.each(['case', 'spaces', 'accents', 'digits', 'numbers', 'length', 'none'])(
+    'finds that a module changes, of keys and numbers: %s',
+    async (changes) => {
+      const { url } = moduleAt(temporaryDirectory(), `&changes=${changes}`);
+      const checks = sinkChecks({
+        effectivelyOnce: false,
+        prepare: async () => ({ url, verifies: true, remove: async () => {} }),
+      });
+      const check = checks.find(({ name }) => name.startsWith('keeps keys that are alike apart'));
+      const said = (await check?.run().catch(({ message }: Error) => message)) ?? 'nothing';
+      expect(said).toMatch(
+        changes === 'none'
+          ? /^nothing$/
+          : /^a key is another one if its case, .* keep their digits: products of the store: .*; such as /,
+      );
+    },
+  );
 
   it('refuses a module that cannot remove its store', async () => {
     const directory = temporaryDirectory();

@@ -288,3 +288,18 @@ it('doctor names the view of a sink, and members that no product has', async () 
   env.CATCHWORD_SINK_SHOP_FIELDS = 'title, vbid';
   expect(await view()).toMatchObject([{ level: 'ok', text: "shop gets title, vbid, where title <> 't8'" }]);
 });
+
+it('doctor says where a comparison of a view may not be what a person expects', async () => {
+  const { env, json, bench } = await scene();
+  bench.change([{ vbid: 'E', body: JSON.stringify({ vbid: 'E', edition: '2nd', pages: 7 }) }]);
+  const hint = async (where: string) => {
+    env.CATCHWORD_SINK_SHOP_WHERE = where;
+    const findings = (await json('doctor')) as { check: string; hint?: string }[];
+    return findings.find(({ check }) => check === 'view')?.hint?.replace(/^.*?: (.*)\. Correct.*$/s, '$1');
+  };
+  const cast = 'a text is greater than every number: write CAST(edition AS REAL)';
+  expect(await hint('edition > 5 OR edition IS NULL')).toBe(`edition is a text in 1, and ${cast}`);
+  expect(await hint("body->>'edition' BETWEEN 1 AND 5")).toContain("body->>'edition' is a text in 1");
+  expect(await hint("lower(title) = 'ärger'")).toBe('lower, upper and LIKE do not fold ä, only the letters A to Z');
+  expect(await hint("body->>'pages' > 5 AND CAST(edition AS REAL) > 5 AND lower(title) <> 'x'")).toBeUndefined();
+});

@@ -23,7 +23,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   MIRROR_BUSY: 'Wait, or stop the other process, which the message names.',
   LEASE_LOST: 'Nothing, if the other process is yours: it goes on. Otherwise stop one of them: [standby](standby.md).',
   NOT_FOUND: HINT,
-  SEARCH_TIMEOUT: 'Search for longer words, or later.',
+  SEARCH_TIMEOUT: 'Search for longer words, use a simpler expression, or ask later.',
   RUN_NOT_ACTIVE: 'Look at the run: `npx catchword runs`.',
   RUN_CANCELLED: 'Nothing. The next run begins at its time, or with `npx catchword sync`.',
   RUN_TOO_OLD: 'Nothing: a new run has begun. If it happens often, runs take too long: raise `CATCHWORD_RUN_MAX_AGE`.',
@@ -65,6 +65,7 @@ const HTTP: Readonly<Record<keyof typeof STATUS, readonly [meaning: string, reme
   NOT_FOUND: ['The path, the product or the run does not exist.', HINT],
   METHOD_NOT_ALLOWED: ['Only `GET` and `HEAD` are answered.', 'Decide by a command: see [decisions](decisions.md).'],
   OTHER_MIRROR: ['`after` is from another mirror.', STREAM],
+  OTHER_VIEW: ['`after` was read with other `where` and `fields`.', 'Send the same ones, or begin with `after=0`.'],
   RESTORED: ['`after` is from before the mirror was restored.', STREAM],
   TOO_MANY_WRONG_TOKENS: ['This address sent too many wrong tokens.', 'Wait as long as `Retry-After` says.'],
   INTERNAL: ['The request failed inside catchword: a defect.', 'Report what the log says.'],
@@ -76,7 +77,10 @@ const HTTP: Readonly<Record<keyof typeof STATUS, readonly [meaning: string, reme
   MIRROR_BUSY: ['Another program locks the mirror.', 'Ask again.'],
   MIRROR_UNUSABLE: ['The mirror cannot be read.', 'See its row above.'],
   OVERLOADED: ['Too much data waits for slow readers.', 'Wait as long as `Retry-After` says.'],
-  SEARCH_TIMEOUT: ['The search, or those before it, took too long.', 'Search for longer words, or later.'],
+  SEARCH_TIMEOUT: [
+    'The search, `where` or `fields`, or what others asked for, took too long.',
+    'Search for longer words, use a simpler expression, or ask later.',
+  ],
   STALLED: ['The process that should answer hangs.', 'Nothing: a process manager that asks `/healthz` restarts it.'],
   STOPPING: ['catchword stops.', 'Ask again after the restart.'],
 };

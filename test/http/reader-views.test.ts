@@ -185,6 +185,35 @@ it('a server with a token evaluates no expression of a client without it', async
   expect((await get(`${web.url}/api/changes/stream?${query({ where: '1' })}`)).status).toBe(401);
 });
 
+it('a page and a stream refuse an id that was read with other where and fields', async () => {
+  const { change, web } = await serveHarness();
+  change(['A', 'B'].map((vbid, nth) => ({ vbid, body: body(vbid, nth) })));
+  const view = { where: "vbid = 'A'", fields: 'title' };
+  const [whole, viewed] = await Promise.all(
+    [{}, view].map((given) => getJson<ChangePage>(`${web.url}/api/changes?${query(given)}`)),
+  );
+  const { position } = await getJson<ProductPage>(`${web.url}/api/products?${query(view)}`);
+  const codeOf = async (given: object, after = ''): Promise<unknown> => {
+    const { text } = await get(`${web.url}/api/changes?${query({ ...given, after })}`);
+    return (JSON.parse(text) as { error?: { code: string } }).error?.code;
+  };
+  for (const after of [viewed?.next_id, viewed?.events[0]?.id, position]) {
+    expect([await codeOf(view, after), await codeOf({}, after)]).toEqual([undefined, 'OTHER_VIEW']);
+    expect(await codeOf({ ...view, fields: 'vbid' }, after)).toBe('OTHER_VIEW');
+  }
+  expect([await codeOf(view, whole?.next_id), await codeOf({}, whole?.next_id)]).toEqual(['OTHER_VIEW', undefined]);
+  expect(await codeOf({ ...view, fields: 'vbid' }, `${whole?.next}`)).toBeUndefined();
+  const reader = await openReader(`${web.url}/api/changes/stream?${query(view)}`, {
+    'last-event-id': `${whole?.next_id}`,
+  });
+  const { data = '', id = '' } = await reader.until(({ event }) => event === 'reset');
+  expect(JSON.parse(data)).toMatchObject({ code: 'OTHER_VIEW', after: 0, last: 2 });
+  // It continues from there when it comes back.
+  reader.leave();
+  const again = await openReader(`${web.url}/api/changes/stream?${query(view)}`, { 'last-event-id': id });
+  expect((await again.events(1)).map(({ event }) => event)).toEqual([undefined]);
+});
+
 it('a stream with a view resumes from the position up to which nothing matched', async () => {
   const { change, web } = await serveHarness();
   change(['A', 'B', 'C'].map((vbid, nth) => ({ vbid, body: body(vbid, nth) })));

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { createReadSteps, inThisThread } from '../../src/http/read-steps.ts';
 import { createSearchApart, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
 import { reading } from '../operate/daemon.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { serveFilled } from './place.ts';
-import { get } from './reader.ts';
+import { SOURCE, serveFilled } from './place.ts';
+import { get, openReader } from './reader.ts';
 
 /** The program as it is installed. */
 const PROGRAM = new URL('../../dist/search-program.js', import.meta.url);
@@ -20,7 +21,7 @@ const MANY = 'w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17';
 
 function apart(db: string, options: Partial<SearchApartOptions> = {}) {
   const limits = { ...PATIENT, ...options.limits };
-  const made = createSearchApart({ db, clock: systemClock, program: PROGRAM, ...options, limits });
+  const made = createSearchApart({ db, source: SOURCE, clock: systemClock, program: PROGRAM, ...options, limits });
   onTestFinished(() => made.stop());
   return made;
 }
@@ -59,6 +60,39 @@ it('a search in a process of its own finds what the mirror finds, and keeps its 
     message: expect.stringContaining('17 words'),
   });
   expect(await search('the', 3)).toEqual(store.search('the', 3));
+});
+
+it('the process of searches judges views as this thread does, and keeps their errors', { tags: ['slow'] }, async () => {
+  const { db } = await filled({ items: 300, details: true });
+  const here = inThisThread(createReadSteps(reading(db), SOURCE, systemClock));
+  const there = apart(db);
+  const given = { where: "title LIKE '%a%'", fields: "json_object('t', title, 'x', body->'$.nowhere')" };
+  for (const steps of [here, there])
+    await expect(steps.digest({ where: 'titel = 1' })).rejects.toMatchObject({ code: 'USAGE', hint: /title/ });
+  expect(await there.digest(given)).toBe(await here.digest(given));
+  // A busy machine makes more steps, each smaller.
+  const products = async ({ products: step }: typeof here) => {
+    const found: unknown[] = [];
+    for (let next: string | null = ''; next !== null; ) {
+      const read: Awaited<ReturnType<typeof step>> = await step(given, next, 200, 20);
+      found.push(...(JSON.parse(`[${read.text}]`) as unknown[]));
+      expect(read.absent).toEqual(['nowhere']);
+      next = read.next;
+    }
+    return found;
+  };
+  expect(await products(there)).toEqual(await products(here));
+  const changes = async ({ changes: step }: typeof here) => {
+    const found: unknown[] = [];
+    for (let at = 100; at < 300; ) {
+      const { events, to } = await step(given, at, 7, { op: ['created'] });
+      found.push(...events);
+      at = to;
+    }
+    return found;
+  };
+  expect(await changes(there)).toEqual(await changes(here));
+  expect((await there.preview('shop', given)).judged).toBeGreaterThan(0);
 });
 
 it('a deadline ends a search that takes too long, together with its process', async () => {
@@ -150,6 +184,29 @@ it('the server answers 503, and when to come back, for a search that takes too l
   expect(page.status).toBe(200);
   expect(page.text).toContain('the search took longer than 0.05 seconds');
   expect((await get(`${web.url}/healthz`)).status).toBe(200);
+});
+
+it('a server answers 503 for an expression that takes too long, and ends its stream', { tags: ['slow'] }, async () => {
+  const { program, pids } = programThat('');
+  const { web } = await serveFilled({ items: 10 }, { searchApart: { program, limits: { runMs: 50 } } });
+  for (const path of ['/api/products', '/api/changes', '/api/changes/stream']) {
+    const { status, text } = await get(`${web.url}${path}?where=1`);
+    expect([status, JSON.parse(text)]).toMatchObject([
+      503,
+      { error: { code: 'SEARCH_TIMEOUT', hint: /docs.views.md/ } },
+    ]);
+  }
+  expect((await get(`${web.url}/api/changes?limit=1`)).status).toBe(200);
+  await expect.poll(() => pids().some(isAlive)).toBe(false);
+});
+
+it('a stream whose view took too long ends, and says when to come back', { tags: ['slow'] }, async () => {
+  const { program } = programThat(
+    `if (process.argv.asked) return; process.argv.asked = 1; process.send({ made: 'd' })`,
+  );
+  const { stream } = await serveFilled({ items: 10 }, { searchApart: { program, limits: { runMs: 200 } } });
+  const reader = await openReader(`${stream}?where=1`);
+  expect(await reader.endCode()).toBe('SEARCH_TIMEOUT');
 });
 
 it('the server stops while a search is under way', async () => {

@@ -75,7 +75,7 @@ async function endless(text: string, slowReaderMs: number) {
   const ending = new AbortController();
   const ended: EndCode[] = [];
   let batches = 0;
-  const batch = (seq: number) => {
+  const batch = async (seq: number) => {
     batches++;
     return { to: seq + 1, bytes: Buffer.from(`id: ${seq + 1}\ndata: ${text}\n\n`) };
   };

@@ -103,6 +103,7 @@ it.each([
   ['a number beyond the newest change', () => '11', 'RESTORED'],
   ['an id of another era', (own: string) => `${own.replace(/_.*/, '_0123456789ab')}:3`, 'RESTORED'],
   ['an id without an era', (own: string) => `${own.replace(/_.*/, '')}:3`, 'RESTORED'],
+  ['an id of a view', (own: string) => `${own}.0123456789ab:3`, 'OTHER_VIEW'],
   ['an id with a time behind it', (own: string) => `${own}:3:1700000000000`, 'UNKNOWN_PLACE'],
   ['an invalid id', () => 'x', 'UNKNOWN_PLACE'],
   ['an id that is too long', () => '9'.repeat(400), 'UNKNOWN_PLACE'],

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { parseEvent } from '../../src/events/events.ts';
 import { createChangeFeed } from '../../src/http/change-feed.ts';
+import { createReadSteps, inThisThread } from '../../src/http/read-steps.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { findPosition } from '../../src/store/history/log-position.ts';
@@ -56,10 +57,12 @@ type Reader = ReturnType<typeof createReader>;
 /** One reading of each kind: at most about so many events, from the reader's position. @returns whether it has all */
 function readingOf(store: Store, options: (typeof VIEWS)[number]) {
   const view = compileView(viewText(options.where, options.fields), { where: 'w', fields: 'f' });
-  const feed = createChangeFeed(store, 'https://catalog.example', systemClock, 1);
+  const here = createReadSteps(store, 'https://catalog.example', systemClock);
+  const feed = createChangeFeed(store, here, inThisThread(here), systemClock, 1);
+  const viewed = { given: options, digest: view.digest, streams: 0 };
   const mirror = openMirror(store.path);
   const seqOf = (position: string): number => {
-    const found = findPosition(store, position);
+    const found = findPosition(store, position, view.digest);
     if ('code' in found) throw new Error(`${position}: ${found.code}`);
     return found.seq;
   };
@@ -67,16 +70,16 @@ function readingOf(store: Store, options: (typeof VIEWS)[number]) {
     view,
     close: () => mirror.close(),
     page: async (reader: Reader, most: number): Promise<boolean> => {
-      const pieces = feed.page(seqOf(reader.position), most, {}, view);
+      const pieces = feed.page(seqOf(reader.position), most, {}, viewed);
       let text = '';
-      for (let piece = pieces.next(); !piece.done; piece = pieces.next()) text += piece.value;
+      for await (const piece of pieces) text += piece;
       const page = JSON.parse(text) as { events: unknown[]; next: number; last: number; next_id: string };
       for (const event of page.events) reader.take(JSON.stringify(event));
       reader.position = page.next_id;
       return page.next === page.last;
     },
     stream: async (reader: Reader): Promise<boolean> => {
-      const batch = feed.batch(seqOf(reader.position), view);
+      const batch = await feed.batch(seqOf(reader.position), viewed);
       for (const [, id = '', , data] of batch?.bytes.toString().matchAll(/id: (.*)\n(data: (.*)\n)?\n/g) ?? []) {
         if (data !== undefined) reader.take(data);
         reader.position = id;

@@ -6,7 +6,7 @@ import type { Plans } from '../../catalog/tick.ts';
 import type { Rate } from '../../pace/pace.ts';
 import type { MirrorState } from '../../state/mirror-state.ts';
 import type { Store } from '../../store/store.ts';
-import type { Search } from '../search-subprocess.ts';
+import type { Steps } from '../read-steps.ts';
 
 /** The parts that pages are made from. */
 export interface PageParts {
@@ -16,7 +16,7 @@ export interface PageParts {
   readonly plans: (store: Store, nowMs: number) => Plans;
   /** Reads how the mirror is now. */
   readonly state: () => MirrorState;
-  readonly search: Search;
+  readonly steps: Steps;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
   /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */

@@ -95,9 +95,9 @@ const wordsOf = ({ query }: Address): string => (query.get('q') ?? '').trim();
 /** The search, and its results at `?q=`; without words, the products that changed last. */
 export const products: View = {
   path: '/products',
-  find: async ({ search }, address) => {
+  find: async ({ steps }, address) => {
     const words = wordsOf(address);
-    return words !== '' && <Hits hits={await search(words, MOST + 1)} words={words} />;
+    return words !== '' && <Hits hits={await steps.search(words, MOST + 1)} words={words} />;
   },
   show: ({ store }, { found, problem, ...address }) => {
     const words = wordsOf(address);

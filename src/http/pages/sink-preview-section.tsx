@@ -1,28 +1,14 @@
-import { type Comparison, compareView, comparisonLines, sampleLines } from '../../report/sink-preview.ts';
+import { type Comparison, comparisonLines, sampleLines } from '../../report/sink-preview.ts';
 import { count } from '../../report/text.ts';
-import { readerView } from '../../view/view.ts';
 import type { Section, View, Visit } from './page-view.ts';
 import { Shown } from './untrusted-text.tsx';
 
-/** How long a preview may take, milliseconds: other requests wait for each of its steps. */
-const MOST_MS = 5_000;
-
 /** Compares at `?preview=1`. @throws CatchwordError USAGE */
-export const findPreview: NonNullable<View['find']> = async ({ store, clock }, { params, query }) => {
+export const findPreview: NonNullable<View['find']> = async ({ store, steps }, { params, query }) => {
   const { name = '' } = params;
-  const row = store.sinks.get(name);
-  if (!query.has('preview') || row === undefined) return null;
+  if (!query.has('preview') || store.sinks.get(name) === undefined) return null;
   const given = (part: string): string | undefined => query.get(part)?.trim() || undefined;
-  const view = readerView({ where: given('where'), fields: given('fields') });
-  const until = clock.now() + MOST_MS;
-  let judged = 0;
-  const goOn = (): boolean => {
-    judged++;
-    return clock.now() < until;
-  };
-  const { signal } = new AbortController();
-  const comparison = await compareView(store, name, row, view, signal, goOn);
-  return <Found comparison={comparison} judged={judged} />;
+  return <Found {...(await steps.preview(name, { where: given('where'), fields: given('fields') }))} />;
 };
 
 function Found({ comparison, judged }: { readonly comparison: Comparison; readonly judged: number }) {

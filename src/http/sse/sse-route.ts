@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
+import { hasCode } from '../../base/errors.ts';
 import { errorFields } from '../../base/log.ts';
 import { requireKnownSeq } from '../../store/history/history.ts';
 import { isPosition } from '../../store/history/log-position.ts';
 import type { ChangeFeed, streamStart } from '../change-feed.ts';
 import { parameters, textParameter } from '../parameters.ts';
-import { type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
+import { type ReaderView, type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
 import { type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { body, sending } from '../route-schema.ts';
 import { accepts, createOpenStreams, refuse, STREAM_HEADERS, STREAM_PATH } from './open-streams.ts';
@@ -65,7 +66,7 @@ export function changeMessages(
     // A reader that was refused before has been told to wait longer.
     await write(`retry: ${RETRY_MS}\n${block}`);
     while (!signal.aborted) {
-      const found = batch(seq);
+      const found = await batch(seq);
       if (found === null) {
         while ((await polled(signal)) <= seq);
       } else {
@@ -85,20 +86,19 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
     hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
   });
 
-  type Reading = ReturnType<ReaderViews['of']>;
-
-  async function open(reply: FastifyReply, position: string, wantsPast: boolean, reading: Reading): Promise<void> {
+  async function open(reply: FastifyReply, position: string, wantsPast: boolean, reading: ReaderView): Promise<void> {
     const after = position.slice(0, MAX_LOGGED);
     const start = () => {
-      const found = changes.start(position, wantsPast);
+      const found = changes.start(position, wantsPast, reading.digest);
       if (found.reset !== null) log.warn({ code: found.reset, after, seq: found.from }, 'stream reset');
       return found;
     };
-    const batch = (seq: number) => changes.batch(seq, reading.view);
+    const batch = (seq: number) => changes.batch(seq, reading);
     reading.streams++;
     const ended = streams.begin(reply, {
       write: changeMessages(start, { ...changes, batch }),
       failed: (error) => {
+        if (hasCode(error, 'SEARCH_TIMEOUT')) return 'SEARCH_TIMEOUT';
         log.error(errorFields(error), 'a stream could not read the mirror');
         return 'INTERNAL';
       },
@@ -118,7 +118,7 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
       schema: method === 'GET' ? SCHEMA : { querystring: QUERY },
       handler: async (request, reply) => {
         const { after, ...text } = request.query;
-        const reading = views.of(text);
+        const reading = await views.of(text);
         // That of a reader that reconnects wins over the address it first used.
         const lastId = String(request.headers['last-event-id'] ?? '');
         // An EventSource gets `event: reset` instead.

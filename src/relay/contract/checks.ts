@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import { SinkError } from '../sink.ts';
-import { book, books, comparison, endIdle, expectView, onScene, positionOf, type Scene } from './contract-scene.ts';
+import {
+  alike,
+  book,
+  books,
+  comparison,
+  endIdle,
+  expectView,
+  kept,
+  onScene,
+  positionOf,
+  type Scene,
+} from './contract-scene.ts';
 import { everyFifthFails } from './failing-calls.ts';
 import { SINK_NAME, smallBatches, wrapSink } from './harness.ts';
 import type { SinkSubject } from './subject.ts';
@@ -191,6 +202,16 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     harness.change(Array.from({ length: 6 }, (_, index) => book(`L${index}`, 1, { long })));
     harness.start(config);
     await expectAll();
+  },
+
+  'keeps keys that are alike apart, and numbers as they were sent': async ({ harness, config, expectProducts }) => {
+    harness.start(config);
+    for (const version of [1, 2]) {
+      await harness.deliver(alike(version));
+      await kept(expectProducts);
+    }
+    await harness.deliver(alike(3).flatMap(({ vbid }, nth) => (nth % 2 === 0 ? { vbid, body: null } : [])));
+    await kept(expectProducts);
   },
 
   'redelivers on demand': async ({ harness, config, read, expectProducts, expectAll }) => {

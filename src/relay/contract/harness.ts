@@ -39,16 +39,21 @@ export const hastyClock: Clock = {
 /**
  * Waits until `condition` holds.
  * @param reason says why it may not hold
- * @throws Error naming the condition, after a minute; the reason of `signal` when it aborts
+ * @param progress a slow machine has more time as long as this changes
+ * @throws Error naming the condition, after a minute without progress; the reason of `signal` when it aborts
  */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
   signal?: AbortSignal,
   reason: () => string | null = () => null,
+  progress: () => unknown = () => null,
 ): Promise<void> {
-  const giveUpAt = Date.now() + TIMEOUT_MS;
+  let giveUpAt = Date.now() + TIMEOUT_MS;
+  let was = progress();
   while (!(await condition())) {
+    if (progress() !== was) giveUpAt = Date.now() + TIMEOUT_MS;
+    was = progress();
     if (Date.now() > giveUpAt) throw new Error([`timed out after a minute: ${what}`, reason() ?? []].flat().join(': '));
     await hastyClock.sleep(POLL_MS, signal);
   }
@@ -150,7 +155,14 @@ export function openHarness({ isComplete = true, signal }: { isComplete?: boolea
   }
 
   function wait(what: string, condition: () => boolean): Promise<void> {
-    return until(what, condition, signal, () => store.sinks.get(SINK_NAME)?.error ?? null);
+    const row = () => store.sinks.get(SINK_NAME);
+    return until(
+      what,
+      condition,
+      signal,
+      () => row()?.error ?? null,
+      () => row()?.cursor,
+    );
   }
 
   /** Creates, updates or (with null) removes products, in one transaction of a run. */

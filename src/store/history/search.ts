@@ -1,8 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import { isbnForms } from '../../base/isbn.ts';
 import { LISTED, type SearchHit } from '../rows/product-rows.ts';
-import { createQueries, type Queries } from '../schema/queries.ts';
-import { openSqlite } from '../schema/statements.ts';
+import type { Queries } from '../schema/queries.ts';
 
 /** The most words of a query: each costs time. */
 const MAX_WORDS = 16;
@@ -64,11 +63,4 @@ export function createSearch({ rows }: Queries) {
     for (const hit of byWords({ query: ftsQuery(words), limit })) hits.set(hit.vbid, hit);
     return [...hits.values()].slice(0, limit);
   };
-}
-
-/** Opens a mirror, which `openStore` has checked, only to search it. Loads little, so that its process starts quickly. */
-export function openSearch(path: string): ReturnType<typeof createSearch> {
-  const sqlite = openSqlite(path, { readonly: true, fileMustExist: true });
-  sqlite.exec('PRAGMA cache_size = -32768');
-  return createSearch(createQueries(sqlite));
 }

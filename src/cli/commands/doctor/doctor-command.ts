@@ -19,6 +19,7 @@ import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
 import { absentText, createAbsence } from '../../../view/absent-members.ts';
 import { viewOrNull, viewText } from '../../../view/view.ts';
+import { viewNotes } from '../../../view/view-notes.ts';
 import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
@@ -120,7 +121,7 @@ async function checkSink(
   }
 }
 
-/** Names what a sink gets, and members that it is to get and that no product has. */
+/** Names what a sink gets, and what in its view may be a mistake. */
 function examineView(setting: SinkSetting, mirror: Store | null | undefined): Finding[] {
   const { where = '', fields = '', name } = setting;
   if (where + fields === '') return [];
@@ -128,10 +129,10 @@ function examineView(setting: SinkSetting, mirror: Store | null | undefined): Fi
   const names = { where: `${setting.env}_WHERE`, fields: `${setting.env}_FIELDS` };
   const absence = createAbsence(viewOrNull(viewText(where, fields), names)?.paths ?? []);
   for (const body of bodies) absence.see(body);
-  const absent = absence.found().map(absentText);
+  const notes = [...absence.found().map(absentText), ...viewNotes(`${where}\n${fields}`, bodies)];
   const text = `${name} gets ${fields || 'the whole product'}, where ${where || 'every product'}`;
-  const hint = `Of the first ${plural(bodies.length, 'product')}: ${absent.join('; ')}. Correct ${setting.env}_WHERE or _FIELDS.`;
-  return [{ check: 'view', ...(absent.length === 0 ? ok(text) : note(text, hint)) }];
+  const hint = `Of the first ${plural(bodies.length, 'product')}: ${notes.join('; ')}. Correct ${setting.env}_WHERE or _FIELDS.`;
+  return [{ check: 'view', ...(notes.length === 0 ? ok(text) : note(text, hint)) }];
 }
 
 /** Sends nothing. */

@@ -164,7 +164,14 @@ function chunksOf(job: Export, format: Format, { changes, excel = false }: Optio
   })();
   if (format === 'csv') return csvChunks(rows, table, excel);
   const { incarnation } = store;
-  return parquetChunks(rows, table, { seq: String(seq), id: idAt(store, seq), incarnation, source, where, fields });
+  return parquetChunks(rows, table, {
+    seq: String(seq),
+    id: idAt(store, seq, view?.digest),
+    incarnation,
+    source,
+    where,
+    fields,
+  });
 }
 
 async function exportTo(context: CommandContext, given: string | undefined, options: Options): Promise<void> {
@@ -189,7 +196,7 @@ async function exportTo(context: CommandContext, given: string | undefined, opti
     const warnings = [...(failed > 0 ? [warning] : []), ...absent.map(absentText)];
     for (const line of warnings) context.stderr.write(`${printableLines(line)}\n`);
     const [what, as] = changes === undefined ? ['product', 'as of'] : ['change', 'up to'];
-    const id = idAt(store, seq);
+    const id = idAt(store, seq, view?.digest);
     const done = `${plural(job.count, what)} ${as} change ${seq} (${id})`;
     if (file === undefined) return void context.stderr.write(`${done}\n`);
     const json = {
