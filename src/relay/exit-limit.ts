@@ -1,7 +1,7 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { RecordedChange } from '../catalog/event.ts';
 import { isWithdrawnBody } from '../catalog/field-values.ts';
-import { holdOf } from '../catalog/run-types.ts';
+import { type ChangeFilter, holdOf } from '../catalog/run-types.ts';
 import { createHistory } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { HeldSink } from '../store/schema/sink-tables.ts';
@@ -82,7 +82,8 @@ export function holdFillEnd(context: FeedContext, row: SinkRow, { delivered, lef
 
 /** What a run takes away from the store. */
 interface RunLoss {
-  removed: number;
+  /** Products that leave and do not come back. */
+  readonly gone: Set<string>;
   /** The last change that takes something away. */
   last: number;
   /** Null until it is needed: counting what the store has reads every product. */
@@ -99,6 +100,7 @@ export function createExit(context: FeedContext) {
   /** Counts what the changes up to the newest one take away. */
   async function judge(sink: SinkRow, from: number): Promise<void> {
     const viewed = viewedChanges(store, sink, from, prepare, history);
+    const filter: ChangeFilter = viewed === null ? { op: ['removed', 'restored'] } : { keys: viewed.keys };
     const last = store.changes.lastSeq();
     const approved = new Map<number, boolean>();
 
@@ -111,12 +113,16 @@ export function createExit(context: FeedContext) {
     }
 
     for (let at = from; at < last; ) {
-      const { changes, to } = history.matching(at, STEP, viewed === null ? { op: ['removed'] } : { keys: viewed.keys });
+      const { changes, to } = history.matching(at, STEP, filter);
       for (const change of changes) {
-        const { seq, runId } = change;
-        if ((viewed === null ? change : viewed.of(change))?.op !== 'removed' || isDecided(change)) continue;
-        const { removed = 0, has = null } = losses.get(runId) ?? {};
-        losses.set(runId, { removed: removed + 1, last: seq, has });
+        const { seq, runId, vbid } = change;
+        const op = (viewed === null ? change : viewed.of(change))?.op;
+        if (op !== 'removed') losses.get(runId)?.gone.delete(vbid);
+        else if (!isDecided(change)) {
+          const loss = losses.get(runId) ?? { gone: new Set(), last: seq, has: null };
+          loss.gone.add(vbid);
+          losses.set(runId, Object.assign(loss, { last: seq }));
+        }
       }
       at = to;
       judgedTo = at;
@@ -131,37 +137,55 @@ export function createExit(context: FeedContext) {
     return (await forecastView(store, sink, prepare, now, sink.cursor, stopping)).has;
   }
 
-  /**
-   * Holds the sink if a run that comes next takes too much away. A fill, and a changed view, were judged before they began.
-   * @param sink with its newest confirmed position
-   * @returns whether it is held
-   */
-  return async function holdIfTooMuchLeaves(sink: SinkRow): Promise<boolean> {
-    const { cursor, backfillTo, approvedRun } = sink;
-    if (cursor < backfillTo) return false;
-    if ((judgedTo ?? cursor) >= store.changes.lastSeq()) return false;
-    // All of the run that comes next counts, however much of it was delivered before the sink was opened.
-    const from = judgedTo ?? Math.max(store.changes.prunedTo(), backfillTo, store.changes.beforeNext({ seq: cursor }));
-    // What the view fails on is noted when it is delivered.
-    noteViewFailures();
-    const failures = config.view?.failures;
-    const failedBefore = failures?.().count ?? 0;
-    await judge(sink, from);
-    const failed = (failures?.().count ?? 0) - failedBefore;
+  /** Holds the sink if a run takes too much away, or more than was approved. */
+  async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
+    const { held, approvedRun } = sink;
+    const approved = held?.why === 'run' && held.isApproved === true ? held : null;
     for (const [run, loss] of losses) {
-      if (loss.last <= cursor) losses.delete(run);
-      else if (run > approvedRun && loss.removed > removalLimit(0)) {
+      const removed = loss.gone.size;
+      const isApproved = run === approvedRun || (run === approved?.run && removed <= (approved.removed ?? 0));
+      // A run that goes on may take more away, however much of it was delivered.
+      if (loss.last <= sink.cursor && store.runs.unfinished()?.id !== run) losses.delete(run);
+      else if (!isApproved && loss.last > sink.cursor && removed > removalLimit(0)) {
         loss.has ??= await productsOf(sink);
-        const found = tooMany(context, loss.removed, loss.has);
+        const found = tooMany(context, removed, loss.has);
         if (found === null) continue;
-        const failing = failed === 0 ? '' : `. An expression of its view fails on ${failures?.().last}`;
-        const reason = `run ${run}, which comes next, ${leavingText(found)}${failing}`;
-        noteViewFailures(false);
-        holdSink(context, sink, { why: 'run', run, reason }, reason);
+        const reason = `run ${run}, which comes next, ${leavingText(found)}${failures()}`;
+        holdSink(context, sink, { why: 'run', run, removed, reason, isApproved: false }, reason);
         return true;
       }
     }
-    noteViewFailures(false);
+    if (approved !== null && !losses.has(approved.run)) writeIf(context, sink, ({ sinks }) => sinks.release(sink.id));
     return false;
+  }
+
+  return {
+    /** The last change that was judged; null if none was. Nothing behind it may be delivered after a fill. */
+    judgedTo: (): number | null => judgedTo,
+
+    /**
+     * Holds the sink if a run that comes next takes too much away. A fill, and a changed view, were judged before they began.
+     * @param sink with its newest confirmed position
+     * @returns whether it is held
+     */
+    holdIfTooMuchLeaves: async (sink: SinkRow): Promise<boolean> => {
+      const { cursor, backfillTo } = sink;
+      if (cursor < backfillTo) return false;
+      const isIdle = (judgedTo ?? cursor) >= store.changes.lastSeq();
+      if (isIdle && sink.held === null) return false;
+      // All of the run that comes next counts, however much of it was delivered before the sink was opened.
+      const began = Math.max(store.changes.prunedTo(), backfillTo, store.changes.beforeNext({ seq: cursor }));
+      // What the view fails on is noted when it is delivered.
+      noteViewFailures();
+      const failed = () => (config.view && prepare(config.view)?.failures()) ?? { count: 0, last: null };
+      const { count: failedBefore } = failed();
+      await judge(sink, judgedTo ?? Math.min(cursor, began));
+      const isHeld = await holdIfTooMany(sink, () => {
+        const { count, last } = failed();
+        return count === failedBefore ? '' : `. An expression of its view fails on ${last}`;
+      });
+      noteViewFailures(false);
+      return isHeld;
+    },
   };
 }

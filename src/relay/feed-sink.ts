@@ -30,7 +30,8 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
   const { acks, search, stopping } = context;
   const { ahead } = session;
   session.ahead = null;
-  const batch = ahead?.after === row.cursor ? ahead.batch : context.read(row, session, row.cursor);
+  // More may have been judged since it was read ahead.
+  const batch = (ahead?.after === row.cursor ? ahead.batch : null) ?? context.read(row, session, row.cursor);
   if (batch === null) return false;
   const { size, waiting, to } = batch;
   if (waiting.length > 0 && !parkWaiting(context, row, waiting)) return true;

@@ -204,6 +204,8 @@ export interface ReadTarget {
   readonly nextBuffer: (() => LineBuffer) | null;
   /** Whether the end of a fill removes what it did not deliver, so that no fill delivers removals. */
   readonly endsFills?: boolean;
+  /** After a fill, the last change that may be delivered; default: the newest. */
+  readonly judgedTo?: () => number | null;
 }
 
 /** Reads what one sink gets next. @param source the `source` of events if the mirror has not stored its own */
@@ -221,13 +223,14 @@ export function createBatchReader(
   /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides events that the operator skipped */
   function* steps(
     row: SinkRow,
-    { batch, nextBuffer, endsFills = false }: ReadTarget,
+    { batch, nextBuffer, endsFills = false, judgedTo = () => Number.MAX_SAFE_INTEGER }: ReadTarget,
     cursor: number,
     skipped: readonly number[] = [],
   ): Generator<undefined, Batch | null> {
     const sink = endsFills ? { ...row, backfillRemoved: false } : row;
     // From an unusual run on, a decision is needed.
-    const upTo = (store.runs.unusual(sink.approvedRun)?.from ?? Number.MAX_SAFE_INTEGER) - 1;
+    const unusual = (store.runs.unusual(sink.approvedRun)?.from ?? Number.MAX_SAFE_INTEGER) - 1;
+    const upTo = cursor < sink.backfillTo ? unusual : Math.min(unusual, judgedTo() ?? cursor);
     const end = cursor < sink.backfillTo ? Math.min(cursor + SCAN, sink.backfillTo, upTo) : null;
     const wanted = { sink, cursor, upTo, end, events: mostEvents(batch), chars: batch.chars };
     const viewed = viewedChanges(store, sink, cursor, prepare, history);

@@ -1,6 +1,6 @@
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewText } from '../view/view.ts';
-import { holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
+import { createExit, holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
 import { viewAt, WHOLE } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
@@ -63,6 +63,9 @@ export async function settleView(context: FeedContext, row: SinkRow): Promise<'r
     writeIf(context, row, ({ sinks }) => sinks.beginView(row, text));
     return 'changed';
   }
+  // Another view does not decide about a run that comes next; of a store that does not keep its position, it may send that, too.
+  if (row.state === 'held' && heldView === null) return 'held';
+  if (await createExit(context).holdIfTooMuchLeaves(row)) return 'held';
   if (!isJudged && row.state === 'held') writeIf(context, row, ({ sinks }) => sinks.release(row.id));
   if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
   writeIf(context, row, ({ sinks }) => sinks.changeView(row, text));

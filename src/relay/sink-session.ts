@@ -166,7 +166,7 @@ export async function openSession(context: FeedContext) {
     /** The events of a call of `deliver` that is running or has failed. */
     inFlight: null as Delivery | null,
     close,
-    holdIfTooMuchLeaves: createExit(context),
+    ...createExit(context),
     prepareNext: createPreparation(context, sink),
     verify: sink.verify?.bind(sink),
     /** The last mark that the store got. */

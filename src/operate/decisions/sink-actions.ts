@@ -41,7 +41,8 @@ function release({ sinks }: RequestWriter, sink: SinkRow, newest: boolean): stri
       : `${plural(held.removed, 'product')} that the fill of ${name} did not deliver may be removed`;
   }
   if (newest) sinks.sendNewest(sink, viewAt(sinks.views(id), generation));
-  sinks.approveRuns(id);
+  if (held.removed === undefined || newest) sinks.approveRuns(id);
+  else sinks.approveHeld(id);
   const what = newest ? 'each product that differs now, once' : `the changes of run ${held.run}, and what follows`;
   return `${name} gets ${what}`;
 }

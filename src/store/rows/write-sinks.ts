@@ -233,7 +233,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       nextGeneration(id);
       return freeEvents({ id, also: 'refused' });
     },
-    /** Approves a changed view, or what the end of a fill removes. The relay carries it out. */
+    /** Approves a changed view, or what a run or the end of a fill removes. The relay carries it out. */
     approveHeld: write<[id: number]>(
       `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`,
     ),

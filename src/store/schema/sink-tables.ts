@@ -24,7 +24,14 @@ export type HeldSink =
       readonly isApproved: boolean;
     }
   | { readonly why: 'fill'; readonly removed: number; readonly reason: string; readonly isApproved: boolean }
-  | { readonly why: 'run'; readonly run: number; readonly reason: string };
+  /** `removed` only if the run takes so many products away: an approval allows as many. */
+  | {
+      readonly why: 'run';
+      readonly run: number;
+      readonly reason: string;
+      readonly removed?: number;
+      readonly isApproved?: boolean;
+    };
 
 /** How to compare a store with its source. */
 export interface CheckRequest {
