@@ -48,7 +48,12 @@ export interface Evidence {
   readonly commonChange?: string | null;
   /** How many products the run updated, as a share of those that the mirror has then; 1: all. */
   readonly updatedShare: number;
-  /** Only if the list has products twice, with two contents: how many, and the keys of some. The content in front counts. */
+  /** Only if deltas showed products in part: the members that they left out, and that the list has. */
+  readonly leftOut?: readonly string[];
+  /**
+   * Only if the list shows products twice, with two contents: how many it has, as is proven; the keys of some of these, and
+   * then those of products of which it is likely. The content in front counts.
+   */
   readonly twice?: { readonly products: number; readonly vbids: readonly string[] };
   /** Only of the first full run with other settings: how they changed, as a sentence's part. */
   readonly changedSettings?: string;
@@ -98,9 +103,6 @@ export function whyNoRun(id: number, lastId: number): string {
 
 /** First words of the reason of an open full run whose list shows changes that no delta told. */
 export const UNTOLD = 'deltas did not tell';
-
-/** First words of the reason for which a product of a delta was not taken: the list shows it with more members. */
-export const PARTIAL = 'deltas show it without ';
 
 export function isUntold(reason: string): boolean {
   return reason.startsWith(UNTOLD);

@@ -67,10 +67,14 @@ const EVIDENCE = z.object({
   common_change: textOrNull(
     'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
   ).optional(),
+  left_out: list('Only if deltas showed products in part: the members that they left out.', z.string()).optional(),
   twice: z
-    .object({ products: count('Products.'), vbids: list('The keys of up to 100 of them.', z.string()) })
+    .object({
+      products: count('How many the list has twice, as is proven.'),
+      vbids: list('The keys of up to 100: of these, and then of products of which it is likely.', z.string()),
+    })
     .optional()
-    .meta({ description: 'Only if the list has products twice, with two contents.' }),
+    .meta({ description: 'Only if the list shows products twice, with two contents.' }),
   changed_settings: z.string().optional().meta({ description: 'Of the first full run with other settings: which.' }),
 });
 

@@ -2,9 +2,9 @@ import { iso } from '../base/iso-time.ts';
 import { type Evidence, holdOf, type Run } from '../catalog/run-types.ts';
 import type { Store } from '../store/store.ts';
 
-function evidenceJson({ numItems, lists, updatedShare, commonChange, changedSettings, ...rest }: Evidence) {
+function evidenceJson({ numItems, lists, updatedShare, commonChange, changedSettings, leftOut, ...rest }: Evidence) {
   const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
-  const causes = { common_change: commonChange, changed_settings: changedSettings };
+  const causes = { common_change: commonChange, changed_settings: changedSettings, left_out: leftOut };
   return { ...rest, num_items: numItems, updated_share: updatedShare, lists: listed, ...causes };
 }
 

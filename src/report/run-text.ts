@@ -83,8 +83,8 @@ export function noteTexts({ evidence }: Pick<Run, 'evidence'>): string[] {
       `It is the first full load since ${changedSettings}. Products that differ only by that are updated, too.`,
     );
   }
-  if (twice !== undefined) {
-    const keys = twice.vbids.slice(0, NAMED).map(printable).join(', ');
+  if (twice !== undefined && twice.products > 0) {
+    const keys = twice.vbids.slice(0, Math.min(NAMED, twice.products)).map(printable).join(', ');
     const more = twice.products > NAMED ? ', …' : '';
     const found = `${plural(twice.products, 'product')} twice, with two contents: ${keys}${more}`;
     texts.push(`The list has ${found}. The content that it shows first counts.`);

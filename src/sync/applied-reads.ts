@@ -55,11 +55,12 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
       readsOf(pass).push({ ...window, moment });
       if (places !== null && from === null && vbid === undefined) places = place(places, window, ids);
     },
-    /** Whether a list of the run has shown the product in front of the window, outside of it. */
-    isInFront: (id: number, window: Window): boolean => {
+    /** Where lists of the run have first shown the product: outside of the window, in front of it or behind it. */
+    sideOf: (id: number, window: Window): 'front' | 'behind' | null => {
       places ??= placesOf();
       const offset = (places[id] ?? 0) - 1;
-      return offset >= 0 && offset < startOf(window);
+      if (offset < 0) return null;
+      return offset < startOf(window) ? 'front' : offset < endOf(window) ? null : 'behind';
     },
     /** Whether the pass has read everything in front of the window. */
     hasFront: (pass: number, window: Window): boolean => {

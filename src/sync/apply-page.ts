@@ -3,7 +3,6 @@ import { CatchwordError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { publish } from '../base/telemetry.ts';
 import type { CapturedPage } from '../catalog/page-types.ts';
-import { PARTIAL } from '../catalog/run-types.ts';
 import { type Clocks, momentOf, sourceTimeOf } from '../proof/watermark.ts';
 import type { NewChange } from '../store/rows/changes.ts';
 import type { Checkpoint } from '../store/rows/runs.ts';
@@ -91,6 +90,12 @@ function keepRejected({ runs }: KeeperWriter, runId: number, { task, rejected }:
   runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
 }
 
+function noteLeftOut({ runs }: KeeperWriter, runId: number, members: ReadonlySet<string>): void {
+  const known = runs.leftOut(runId);
+  const all = new Set([...known, ...members]);
+  if (all.size > known.length) runs.noteLeftOut(runId, [...all]);
+}
+
 function writeUnreadable(
   { runs, changes }: KeeperWriter,
   runId: number,
@@ -113,11 +118,10 @@ function writeUnreadable(
 export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, log, runId } = options;
   const reads = createAppliedReads(store, runId);
-  const learned = store.runs.rejectedFor(`${PARTIAL}%`, 0)?.slice(PARTIAL.length).split(', ');
   const hasList = store.runs.get(runId)?.kind === 'full';
   const [before] = store.recentRuns.ended('full', 1);
   const twice = new Set(before && store.runs.get(before.id)?.evidence?.twice?.vbids);
-  const context: DraftContext = { ...options, reads, hasList, twice, notInDeltas: new Set(learned) };
+  const context: DraftContext = { ...options, reads, hasList, twice, notInDeltas: new Set(store.runs.leftOut(0)) };
   const writePage = createPageWriter(context);
   const countLosses = createLossCounter(options);
   const unchanged = createUnchangedItems(store, options);
@@ -158,6 +162,7 @@ export function createApplier(options: ApplierOptions) {
     const draft = writePage(writer, captured, clock.now());
     countLosses(lost, draft);
     const unused = [...rejected, ...draft.partial];
+    noteLeftOut(writer, runId, draft.leftOut);
     if (unused.length > 0) keepRejected(writer, runId, { ...captured, rejected: unused });
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);

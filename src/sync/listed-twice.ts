@@ -6,10 +6,11 @@ import type { Applied } from './apply-page.ts';
 
 /*
  * Products that the list shows at two places with two contents, although no delta tells of them. The content in front
- * counts (judge-item.ts), so the other one does not count as a change. Whether the list has both is another question: the product may
- * have moved from one place to the other between two answers, and then another product may be hidden. Two things show
- * that the list has both: one answer holds both, or both are at their places, each with its content, in one pass and again
- * in a later one. A product that has one place would have had to leave it, change, return to it and change back.
+ * counts (judge-item.ts), so the other one does not count as a change. Whether the list has both is another question: the
+ * product may have moved from one place to the other between two answers, and then another product may be hidden. Two
+ * things show that the list has both: one answer holds both, or both are at their places, each with its content, in one
+ * pass and again in a later one. A product that has one place would have had to leave it, change, return to it and change
+ * back.
  */
 
 /** Products that are examined: each takes memory. If there are more, nothing is shown of any of them. */
@@ -68,7 +69,10 @@ export function examinePlaces(
   const read = new Set(windows.filter(({ pass }) => pass !== root).map(windowKey));
   const unproven = [...found].filter((id) => !several.has(id) && !inOneAnswer.has(id));
   const again = new Map(unproven.flatMap((id) => holders.get(id) ?? []).map((one) => [windowKey(one), one]));
+  const contents = (id: number) => [...(sightings.get(id)?.values() ?? [])].flatMap((places) => [...places.values()]);
   return {
+    /** Unproven ones that were shown with both contents. */
+    likely: unproven.filter((id) => new Set(contents(id)).size > 1),
     /** Products with two contents that the list has twice. */
     twice: [...found].filter((id) => several.has(id) || inOneAnswer.has(id)),
     /** How many places they take up besides their first one, without places that one answer shows. */

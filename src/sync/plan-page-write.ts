@@ -3,7 +3,6 @@ import type { IdSet } from '../catalog/id-set.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
 import type { CapturedPage, Page, RejectedItem } from '../catalog/page-types.ts';
 import type { Product } from '../catalog/product.ts';
-import { PARTIAL } from '../catalog/run-types.ts';
 import { momentOf } from '../proof/watermark.ts';
 import { BEHIND } from '../store/rows/ids.ts';
 import type { KnownProduct, NewRows } from '../store/rows/product-rows.ts';
@@ -27,7 +26,7 @@ export interface DraftContext
     Pick<JudgeRules, 'hasList' | 'notInDeltas'> {
   readonly store: Reader;
   readonly runId: number;
-  readonly reads: Pick<AppliedReads, 'productsAfter' | 'isInFront' | 'hasFront'>;
+  readonly reads: Pick<AppliedReads, 'productsAfter' | 'sideOf' | 'hasFront'>;
   /** Keys of products of which the previous full run has found two contents in the list: the first one may come later. */
   readonly twice: ReadonlySet<string>;
 }
@@ -41,7 +40,7 @@ function open(ids: readonly (number | null)[]): number[] {
 
 /** What to say of an item that is in another form than the list. */
 function whyPartial({ missing, isStub }: Judgement & { readonly kind: 'partial' }): string {
-  if (!isStub) return `${PARTIAL}${missing.join(', ')}`;
+  if (!isStub) return `the delta shows it without ${missing.join(', ')}`;
   return 'the delta shows nothing of the product but its key: if this says that it is gone, set CATCHWORD_DELETED_FIELD';
 }
 
@@ -58,6 +57,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Items of a delta that is in another form than the list. */
   const partial: RejectedItem[] = [];
+  /** Members that such items leave out, without those of a stub. */
+  const leftOut = new Set<string>();
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
   /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
@@ -83,7 +84,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     ...context,
     isDelta: from !== null,
     isBehind: ({ id, vbid }) =>
-      isList && (reads.isInFront(id, window) || (twice.has(vbid) && !reads.hasFront(pass, window))),
+      isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(pass, window))),
     isOutdated: ({ id }) => {
       later ??= reads.productsAfter(pass, momentOf(captured.response));
       return later.has(id);
@@ -108,11 +109,16 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     if (found.kind === 'new') created.set(vbid, { id, product });
     if (found.kind === 'withdrawn' || (found.kind === 'absent' && id > 0)) withdrawn.add(id);
     if (found.kind === 'partial') partial.push({ position, reason: whyPartial(found), body });
+    if (found.kind === 'partial' && !found.isStub) for (const name of found.missing) leftOut.add(name);
     if (known === undefined) return id;
     shown.delete(id);
     const isKept = found.kind === 'same' || found.kind === 'withdrawn';
     if (isKept && !sameContent(known.body, product.body, volatileFields)) {
       shown.set(id, contentDigest(product.body, volatileFields));
+    }
+    // A place behind this one showed the former content, and this one counts instead.
+    if (found.kind === 'changed' && isList && reads.sideOf(id, window) === 'behind') {
+      shown.set(id, BEHIND + contentDigest(known.body, volatileFields));
     }
     if (found.kind === 'changed') changed.set(vbid, { known, product, change: found.change });
     // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
@@ -149,6 +155,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     items: captured.items,
     rows,
     partial,
+    leftOut,
     outdatedFrom,
   };
 }

@@ -1,4 +1,4 @@
-import { type ListEvidence, PARTIAL, type Proof, type Run } from '../catalog/run-types.ts';
+import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, type ReadList, startsBy } from './evidence.ts';
@@ -60,21 +60,13 @@ function whyTwoContents(store: Reader, { places: { unproven } }: ReadList): stri
   return `${first} ${more} at two places with two contents: the first one counts, and it is not proven that the list has both`;
 }
 
-/** Whether deltas have another form than the list. */
-function whyPartial({ runs }: Reader, lists: readonly ReadList[]): string | null {
-  const told = lists.find(({ pass, rejected }) => pass.from !== null && rejected > 0);
-  const reason = told && runs.rejectedFor(`${PARTIAL}%`, told.pass.runId);
-  return reason == null
-    ? null
-    : `deltas show products without ${reason.slice(PARTIAL.length)}: these stay as the list showed them`;
-}
-
 /** Every reason why a run is open. @param needed as `proofLists` */
 function reasonsOf(
   store: Reader,
   assessment: Assessment,
   needed: readonly ReadList[],
   settings: ConcludeSettings,
+  leftOut: readonly string[],
 ): string[] {
   const { lists, list, closed } = assessment;
   const counted = assessment.counted();
@@ -96,7 +88,7 @@ function reasonsOf(
     // Narrower windows overlap others that are not their neighbours.
     isFewer && unreadable.length === 0 && whyFewer(store, list),
     list !== undefined && whyTwoContents(store, list),
-    whyPartial(store, lists),
+    leftOut.length > 0 && `deltas show products without ${leftOut.join(', ')}: these stay as the list showed them`,
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
       'items were rejected, and each may be a product that was not seen',
@@ -159,9 +151,10 @@ export function conclude(
   settings: ConcludeSettings,
 ) {
   const { lists, list, closed, seen, listed } = assessment;
+  const leftOut = store.runs.leftOut(run.id);
   const untold = untoldIn(store, run, assessment, settings);
   const needed = proofLists(assessment);
-  const reasons = [...reasonsOf(store, assessment, needed, settings), ...untold];
+  const reasons = [...reasonsOf(store, assessment, needed, settings, leftOut), ...untold];
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
@@ -180,7 +173,7 @@ export function conclude(
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   const counts = store.runs.counts(run.id);
-  const twice = list?.places.twice ?? [];
+  const { twice, likely } = list?.places ?? { twice: [], likely: [] };
   // What a late delta shows as withdrawn may have been restored since.
   const withdrew = run.kind === 'full' && counts.removed > 0;
   return {
@@ -194,7 +187,10 @@ export function conclude(
       lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
       seen: seen.size,
       numItems: list?.total ?? 0,
-      ...(twice.length > 0 && { twice: { products: twice.length, vbids: namesOf(store, twice) } }),
+      ...(leftOut.length > 0 && { leftOut }),
+      ...(twice.length + likely.length > 0 && {
+        twice: { products: twice.length, vbids: namesOf(store, [...twice, ...likely]) },
+      }),
       lists: seamsOf(assessment),
     },
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */

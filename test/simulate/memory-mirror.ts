@@ -96,7 +96,7 @@ export function createMemoryMirror(settings: RunSettings) {
           .flatMap(({ pass }) => ofPass(pass))
           .reduce((most, window) => (window.items === 0 ? most : Math.max(most, startOf(window) + window.items)), 0),
       // Every answer shows whole products.
-      rejectedFor: () => undefined,
+      leftOut: () => [],
       counts: () => ({ ...NO_COUNTS, requests: 0 }),
     },
   } as unknown as Reader;

@@ -132,6 +132,10 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
   const notedSeams = value<[number], string>("SELECT evidence ->> '$.lists' FROM runs WHERE id = ?");
+  const leftOut = value<[since: number], string>(
+    `SELECT evidence ->> '$.leftOut' FROM runs WHERE id >= ? AND json_type(evidence, '$.leftOut') IS NOT NULL
+     ORDER BY id DESC LIMIT 1`,
+  );
   const unusualAfter = tuple<[number], [run: number, unusual: string]>(
     `SELECT id, unusual ${UNUSUAL} AND id > ? ORDER BY id LIMIT 1`,
   );
@@ -184,6 +188,8 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     counts,
     /** Of each list: its seams as the run judged them last. None before it first judged them. */
     notedSeams: (id: number): readonly ListEvidence[] => JSON.parse(notedSeams(id) ?? '[]') as ListEvidence[],
+    /** Members that deltas leave out, as the newest run from this one on has found that found any. */
+    leftOut: (since: number): readonly string[] => JSON.parse(leftOut(since) ?? '[]') as string[],
     ...createKeptRunReader(queries),
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
@@ -213,10 +219,6 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
       `SELECT page, per_page AS perPage, position, reason, body FROM rejected
        WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
-    ),
-    /** The newest reason of a rejected item, from a run on, that is like a pattern of SQL. */
-    rejectedFor: value<[pattern: string, since: number], string>(
-      'SELECT reason FROM rejected WHERE reason LIKE ? AND run_id >= ? ORDER BY run_id DESC LIMIT 1',
     ),
     /** As `rejected`, but with at most `chars` characters of each body, and without the first `offset` items. */
     rejectedFrom: rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(

@@ -33,6 +33,7 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
      VALUES (:runId, :pass, :page, :perPage, :numItems, :totalPages, :requestedAt, :items, :created, :updated,
        :removed, :restored, :rejected, :requests, :ids, :doubt, :seq)`,
   );
+  const noteEvidence = write(`UPDATE runs SET evidence = json_patch(coalesce(evidence, '{}'), :noted) WHERE id = :id`);
   const endWait = write(
     'UPDATE runs SET settles_at = NULL, settle_left = NULL WHERE id = ? AND settles_at IS NOT NULL',
   );
@@ -69,7 +70,9 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     end: (id: number, { counts, ...end }: RunEnd) =>
       update(id, { ...end, ...counts, settlesAt: null, settleLeft: null }),
     /** Notes how the lists that the run has read are joined. They stay if it fails; `end` replaces them otherwise. */
-    noteSeams: (id: number, lists: readonly ListEvidence[]) => update(id, { evidence: { lists } }),
+    noteSeams: (id: number, lists: readonly ListEvidence[]) => noteEvidence({ id, noted: JSON.stringify({ lists }) }),
+    /** Notes members that deltas leave out, as the run has found. */
+    noteLeftOut: (id: number, leftOut: readonly string[]) => noteEvidence({ id, noted: JSON.stringify({ leftOut }) }),
     /** Notes of how many products the run emptied each field, and what of that is unusual. */
     noteLosses: (id: number, emptied: Readonly<Record<string, number>>, unusual: Unusual | null) =>
       update(id, { emptied, unusual }),
