@@ -32,6 +32,16 @@ export interface ListEvidence {
 }
 
 /** The figures behind a run's proof. */
+/** What a run found out about the form of its deltas. */
+export interface InPart {
+  /** Items that show a product in part. */
+  readonly items: number;
+  /** Members that they left out, of those that the mirror has of the products. */
+  readonly leftOut: readonly string[];
+  /** Members that an earlier run found left out, and that deltas of this one show. */
+  readonly shown: readonly string[];
+}
+
 export interface Evidence {
   /** How its lists were joined when it last judged their seams. */
   readonly lists: readonly ListEvidence[];
@@ -48,8 +58,8 @@ export interface Evidence {
   readonly commonChange?: string | null;
   /** How many products the run updated, as a share of those that the mirror has then; 1: all. */
   readonly updatedShare: number;
-  /** Only if deltas showed products in part: the members that they left out, and that the list has. */
-  readonly leftOut?: readonly string[];
+  /** Only if deltas showed products in part, or show members again that they left out before. */
+  readonly inPart?: InPart;
   /**
    * Only if the list shows products twice, with two contents: how many it has, as is proven; the keys of some of these, and
    * then those of products of which it is likely. The content in front counts.

@@ -8,20 +8,24 @@ import type { Fields } from './field-values.ts';
 /** What frameworks call a sentence for people; `title` and `detail` are those of RFC 9457. */
 const WORDS = ['title', 'detail', 'message', 'error_description'];
 /** Members of an envelope that are true if it is not whole: of search engines and of services in front of them. */
-const PARTIAL = ['timed_out', 'partial', 'incomplete', 'incomplete_results', 'truncated'];
+const PARTIAL = ['timed_out', 'partial', 'incomplete', 'incomplete_results'];
 const DONE = ['success', 'ok'];
 const CODES = ['code', 'status', 'status_code', 'statusCode'];
 const FAILED = ['error', 'fail', 'failed', 'failure'];
 /** Codes that mean the same wherever they stand: too many requests, and a token that is not valid (interface, section 7). */
 const KNOWN = [429, 601];
 
+/** Of HTTP, or one of the service's own; others may mean success. */
+const isErrorCode = (code: number): boolean => (code >= 400 && code <= 599) || KNOWN.includes(code);
+
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }
 
-/** Whether a member says something: not false, null, 0, or empty. */
+/** Whether a member says something: neither a form of no, nor a date of zeros, nor empty, nor an object or a list of such. */
 export function isFilled(value: unknown): boolean {
-  return !/^\s*(?:false|null|0|\{\}|\[\])?\s*$/.test(textOf(value));
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(isFilled);
+  return !/^\s*(?:false|null|none|no|n|ok|[0\s:TZ.-]*)\s*$/i.test(textOf(value));
 }
 
 /** The members `errors` and `error`. Texts as they are, anything else as JSON. */
@@ -52,7 +56,7 @@ export function doubtsIn(fields: Fields): string[] {
   if ('vbid' in fields) return errors;
   const shards = (fields._shards ?? {}) as Fields;
   const isWrong = (name: string): boolean =>
-    Number(fields[name]) >= 400 || FAILED.includes(textOf(fields[name]).toLowerCase());
+    isErrorCode(Number(fields[name])) || FAILED.includes(textOf(fields[name]).toLowerCase());
   const wrong = [
     ...PARTIAL.filter((name) => fields[name] === true),
     ...DONE.filter((name) => fields[name] === false),

@@ -67,7 +67,14 @@ const EVIDENCE = z.object({
   common_change: textOrNull(
     'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
   ).optional(),
-  left_out: list('Only if deltas showed products in part: the members that they left out.', z.string()).optional(),
+  in_part: z
+    .object({
+      items: count('Items that show a product in part.'),
+      left_out: list('Members that they left out.', z.string()),
+      shown: list('Members that earlier deltas left out, and that these show.', z.string()),
+    })
+    .optional()
+    .meta({ description: 'Only if deltas showed products in part, or no longer do.' }),
   twice: z
     .object({
       products: count('How many the list has twice, as is proven.'),

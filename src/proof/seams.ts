@@ -180,10 +180,9 @@ function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput
     const rejected = ids.filter((id) => id === 0).length;
     different += rejected;
     if (ids.length - rejected > products.length) {
-      for (const id of products) {
-        const times = ids.filter((one) => one === id).length - 1;
-        if (times > 0) repeats.set(id, Math.max(times, repeats.get(id) ?? 0));
-      }
+      const times = new Map<number, number>();
+      for (const id of ids) if (id > 0) times.set(id, (times.get(id) ?? -1) + 1);
+      for (const [id, more] of times) if (more > 0) repeats.set(id, Math.max(more, repeats.get(id) ?? 0));
     }
     before = held;
   }

@@ -2,9 +2,10 @@ import { iso } from '../base/iso-time.ts';
 import { type Evidence, holdOf, type Run } from '../catalog/run-types.ts';
 import type { Store } from '../store/store.ts';
 
-function evidenceJson({ numItems, lists, updatedShare, commonChange, changedSettings, leftOut, ...rest }: Evidence) {
+function evidenceJson({ numItems, lists, updatedShare, commonChange, changedSettings, inPart, ...rest }: Evidence) {
   const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
-  const causes = { common_change: commonChange, changed_settings: changedSettings, left_out: leftOut };
+  const part = inPart && { items: inPart.items, left_out: inPart.leftOut, shown: inPart.shown };
+  const causes = { common_change: commonChange, changed_settings: changedSettings, in_part: part };
   return { ...rest, num_items: numItems, updated_share: updatedShare, lists: listed, ...causes };
 }
 

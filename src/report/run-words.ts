@@ -55,7 +55,7 @@ const REASONS: Readonly<Record<string, readonly [form: RegExp, advice: string]>>
     'If members change with each answer although nothing was modified, such as signed links, name them in CATCHWORD_VOLATILE_FIELDS.',
   ],
   seams: [
-    /did not close|changed faster than/,
+    /did not close|changed faster than|changed while it was read/,
     'Read at a quieter time (CATCHWORD_FULL_CRON), or faster, if the source permits it (CATCHWORD_RATE_LIMIT).',
   ],
   'whole delta': [

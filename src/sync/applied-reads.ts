@@ -59,8 +59,10 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
     sideOf: (id: number, window: Window): 'front' | 'behind' | null => {
       places ??= placesOf();
       const offset = (places[id] ?? 0) - 1;
+      // Where neighbours overlap, a product that moved a little has one place.
+      const near = runs.passes(runId)[0]?.seam ?? 0;
       if (offset < 0) return null;
-      return offset < startOf(window) ? 'front' : offset < endOf(window) ? null : 'behind';
+      return offset < startOf(window) - near ? 'front' : offset < endOf(window) + near ? null : 'behind';
     },
     /** Whether the pass has read everything in front of the window. */
     hasFront: (pass: number, window: Window): boolean => {

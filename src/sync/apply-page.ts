@@ -90,10 +90,14 @@ function keepRejected({ runs }: KeeperWriter, runId: number, { task, rejected }:
   runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
 }
 
-function noteLeftOut({ runs }: KeeperWriter, runId: number, members: ReadonlySet<string>): void {
-  const known = runs.leftOut(runId);
-  const all = new Set([...known, ...members]);
-  if (all.size > known.length) runs.noteLeftOut(runId, [...all]);
+function noteInPart({ runs }: KeeperWriter, runId: number, { partial, leftOut, shownAgain }: Draft): void {
+  if (partial.length + shownAgain.size === 0) return;
+  const known = runs.inPart(runId);
+  runs.noteInPart(runId, {
+    items: known.items + partial.length,
+    leftOut: [...new Set([...known.leftOut, ...leftOut])],
+    shown: [...new Set([...known.shown, ...shownAgain])],
+  });
 }
 
 function writeUnreadable(
@@ -121,7 +125,7 @@ export function createApplier(options: ApplierOptions) {
   const hasList = store.runs.get(runId)?.kind === 'full';
   const [before] = store.recentRuns.ended('full', 1);
   const twice = new Set(before && store.runs.get(before.id)?.evidence?.twice?.vbids);
-  const context: DraftContext = { ...options, reads, hasList, twice, notInDeltas: new Set(store.runs.leftOut(0)) };
+  const context: DraftContext = { ...options, reads, hasList, twice, notInDeltas: store.runs.leftOut() };
   const writePage = createPageWriter(context);
   const countLosses = createLossCounter(options);
   const unchanged = createUnchangedItems(store, options);
@@ -162,7 +166,7 @@ export function createApplier(options: ApplierOptions) {
     const draft = writePage(writer, captured, clock.now());
     countLosses(lost, draft);
     const unused = [...rejected, ...draft.partial];
-    noteLeftOut(writer, runId, draft.leftOut);
+    noteInPart(writer, runId, draft);
     if (unused.length > 0) keepRejected(writer, runId, { ...captured, rejected: unused });
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);

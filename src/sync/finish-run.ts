@@ -23,7 +23,7 @@ const UNSETTLED = 'its deltas could not be read late enough to show every change
 function withhold(conclusion: Conclusion): Conclusion {
   if (!conclusion.mustSettle) return conclusion;
   const reasons = [...conclusion.reasons, UNSETTLED];
-  return { ...conclusion, proof: 'open', reasons, countAgrees: false, deltasRead: false };
+  return { ...conclusion, proof: 'open', reasons, countAgrees: false, deltasRead: false, listRead: false };
 }
 
 /** Moves the watermark to the run's source time, if every change up to then is in the mirror. */
@@ -31,7 +31,7 @@ function moveWatermark(writer: KeeperWriter, run: Run, conclusion: Conclusion, h
   if (run.sourceTime === null) return;
   const readUpTo = writer.readUpTo();
   // A list that is held or empty looks wrong, so later deltas still have to supply what it did not show.
-  const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held && conclusion.evidence.numItems > 0;
+  const sealed = conclusion.listRead && !held && conclusion.evidence.numItems > 0;
   const clocks = passClocks(writer, run.id);
   // A full run's deltas start at its own start; whether they reach back to the watermark is known only by the same
   // clock.

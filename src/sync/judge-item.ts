@@ -1,6 +1,7 @@
 import { type Difference, difference, isEmpty, sameContent } from '../catalog/content.ts';
 import type { Fields } from '../catalog/field-values.ts';
 import { objectMembers } from '../catalog/json-text.ts';
+import type { PageItems } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
 import { isFilled } from '../catalog/said-error.ts';
 import type { KnownProduct } from '../store/rows/product-rows.ts';
@@ -24,7 +25,7 @@ import type { RunSettings } from './run-settings.ts';
  * - `partial`: a delta shows it without some members that it has: nothing is written, and the run says so
  */
 export type Judgement =
-  | { readonly kind: 'partial'; readonly missing: readonly string[]; readonly isStub: boolean }
+  | { readonly kind: 'partial'; readonly missing: readonly string[]; readonly leftOut: readonly string[] }
   | { readonly kind: 'new' | 'absent' | 'same' | 'withdrawn' | 'outdated' | 'behind' }
   | { readonly kind: 'changed'; readonly change: Difference };
 
@@ -32,7 +33,9 @@ export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'del
   readonly isDelta: boolean;
   /** Whether the run has read the list, too; default: no. */
   readonly hasList?: boolean;
-  /** Members that deltas of this source have been seen to leave out; default: none. */
+  /** How many products a delta's page shows without a member that the mirror has of them; 0 if it shows it of any. */
+  readonly without?: (member: string) => number;
+  /** Members that deltas of this source have been found to leave out; default: none. */
   readonly notInDeltas?: ReadonlySet<string>;
   /** Whether another window of this pass has shown the product as of a later moment. */
   readonly isOutdated: (known: KnownProduct) => boolean;
@@ -56,27 +59,36 @@ function isDeleted({ body }: Pick<Product, 'body'>, { deletedField }: Pick<RunSe
   return wanted === undefined ? isFilled(value) : String(value) === wanted;
 }
 
-/** Members besides its key that a product has at least, before one of which a delta shows nothing is taken for a stub. */
-const STUB_LEAST = 3;
+/** Whether an item of the page may say so. */
+export function mayBeDeleted(
+  { bytes }: Pick<PageItems, 'bytes'>,
+  { deletedField }: Pick<RunSettings, 'deletedField'>,
+): boolean {
+  const [name] = deletedField?.split('=') ?? [];
+  return name !== undefined && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(`"${name}"`);
+}
+
+/** A delta that shows a product without so many members that it had shows a part of it. Fewer may really be gone. */
+const PART_LEAST = 3;
 
 /**
- * The members that a delta leaves out, if it has another form than the list; otherwise null. What shows that: the list of
- * this run has the product with these members and the same others; or an earlier run has shown it; or nothing but the key
- * is left.
+ * The members that a delta leaves out, if it has another form than the list; otherwise null. What shows that: many members
+ * are missing; or one that no item of the page shows, and the list of this run has the product with it and the same others,
+ * or another product lacks it, too, or an earlier run found that deltas leave it out.
  */
 function partOf(
   { before, added }: Difference,
   body: string,
-  { isDelta, hasList = false, notInDeltas }: JudgeRules,
+  { isDelta, hasList = false, notInDeltas, without = () => 0 }: JudgeRules,
 ): (Judgement & { readonly kind: 'partial' }) | null {
   if (!isDelta || before === '{}') return null;
   const now = objectMembers(body);
   const was = [...objectMembers(before).keys()];
   const missing = was.filter((name) => !now.has(name));
   const isSubset = hasList && added.length === 0 && missing.length === was.length;
-  const isStub = now.size - added.length <= 1 && missing.length >= STUB_LEAST;
-  const isKnown = missing.some((name) => notInDeltas?.has(name));
-  return isSubset || isStub || isKnown ? { kind: 'partial', missing, isStub: isStub && !isSubset } : null;
+  const leftOut = missing.filter((name) => without(name) > 0);
+  const isForm = leftOut.some((name) => isSubset || without(name) > 1 || notInDeltas?.has(name) === true);
+  return isForm || missing.length >= PART_LEAST ? { kind: 'partial', missing, leftOut } : null;
 }
 
 /** @param known what the mirror has of the product, a tombstone included; undefined if it does not have it */

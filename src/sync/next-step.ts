@@ -170,6 +170,9 @@ function readDelta({ store, run, passes, last, overlapMs }: Situation): NextPass
   return { kind: 'delta', from: Math.min(from, deltaFrom(readUpTo, overlapMs)) };
 }
 
+/** Earlier deltas in one run. A clock that goes back with each answer would let it go on for ever. */
+const MAX_EARLIER = 3;
+
 /**
  * A delta from an earlier time, if the source's clock was put back: while the run read, or between the watermark and a
  * delta run. Changes since then may have an earlier time than the deltas asked for.
@@ -179,7 +182,11 @@ function readEarlierDelta({ store, run, passes, overlapMs }: Situation): NextPas
   const asked = (from: number, ...kinds: PassKind[]): boolean =>
     passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from + DATE_STEP_MS);
   const meanwhile = clockPutBack(first, later, overlapMs);
-  if (meanwhile !== null && !asked(meanwhile, 'delta', 'settle')) return { kind: 'delta', from: meanwhile };
+  const froms = passes.flatMap(({ kind, from }) => (kind === 'delta' && from !== null ? [from] : []));
+  const earlier = froms.filter((from, at) => at > 0 && from < Math.min(...froms.slice(0, at))).length;
+  if (meanwhile !== null && earlier < MAX_EARLIER && !asked(meanwhile, 'delta', 'settle')) {
+    return { kind: 'delta', from: meanwhile };
+  }
   const before =
     run.kind === 'full' || first === undefined ? null : clockPutBack(store.clockSeen(), [first], overlapMs);
   return before === null || asked(before, 'delta', 'catchup') ? null : { kind: 'catchup', from: before };

@@ -12,7 +12,6 @@ import { createUnreadWindows } from './unread-windows.ts';
 
 /** Maximum products that one run looks up, to bound its requests. */
 const LOOKUPS = 200;
-const CONTROL_EVERY = 5;
 /** A lookup is only a hint: if it fails, the run continues without. */
 const LOOKUP_ATTEMPTS = 3;
 
@@ -37,9 +36,8 @@ function plannedLookups(store: Reader, pass: Pass) {
   // Starts elsewhere in each run: products that lookups find, but lists do not show, must not crowd out the others.
   const from = (pass.runId * LOOKUPS) % Math.max(1, unseen.length);
   const turn = [...unseen.slice(from), ...unseen.slice(0, from)].slice(0, LOOKUPS);
-  const [last, ...controls] = controlsOf(store, pass, Math.ceil(turn.length / CONTROL_EVERY) + 1);
-  const between = turn.flatMap((id, at) => (at % CONTROL_EVERY === 0 ? [controls[at / CONTROL_EVERY], id] : [id]));
-  const ids = [...between, last].filter((id) => id !== undefined);
+  const [last, ...controls] = controlsOf(store, pass, turn.length + 1);
+  const ids = [...turn.flatMap((id, at) => [controls[at], id]), last].filter((id) => id !== undefined);
   return {
     plan: createFixedPlan(ids.map((id) => ({ page: id, perPage: 1 }))),
     taskOf: ({ page }: Window) => ({ vbid: store.removals.living(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),

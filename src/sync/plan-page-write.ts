@@ -1,5 +1,6 @@
 import { contentDigest, type Difference, sameContent } from '../catalog/content.ts';
 import type { IdSet } from '../catalog/id-set.ts';
+import { objectMembers } from '../catalog/json-text.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
 import type { CapturedPage, Page, RejectedItem } from '../catalog/page-types.ts';
 import type { Product } from '../catalog/product.ts';
@@ -10,7 +11,7 @@ import type { Checkpoint } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { AppliedReads } from './applied-reads.ts';
 import { newRows } from './fast/new-rows.ts';
-import { type Judgement, type JudgeRules, judgeItem } from './judge-item.ts';
+import { type Judgement, type JudgeRules, judgeItem, mayBeDeleted } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** A page in the batch. */
@@ -39,15 +40,26 @@ function open(ids: readonly (number | null)[]): number[] {
 }
 
 /** What to say of an item that is in another form than the list. */
-function whyPartial({ missing, isStub }: Judgement & { readonly kind: 'partial' }): string {
-  if (!isStub) return `the delta shows it without ${missing.join(', ')}`;
-  return 'the delta shows nothing of the product but its key: if this says that it is gone, set CATCHWORD_DELETED_FIELD';
+function whyPartial({ missing }: Judgement & { readonly kind: 'partial' }, body: string): string {
+  const rest = [...objectMembers(body).keys()].length - 1;
+  const deleted = rest <= 1 ? ': if this says that it is gone, set CATCHWORD_DELETED_FIELD' : '';
+  return `the delta shows it without ${missing.join(', ')}${deleted}`;
 }
 
-/** Whether an item of the page may say that its product does not exist any more. */
-function mayBeDeleted({ bytes }: PageItems, { deletedField }: Pick<RunSettings, 'deletedField'>): boolean {
-  const [name] = deletedField?.split('=') ?? [];
-  return name !== undefined && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(`"${name}"`);
+/** Of a page of a delta: the members of its items, and how many products it shows without one that the mirror has. */
+function formOf({ products }: Reader, { items, ids }: WaitingPage) {
+  const shown = new Set<string>();
+  const lacking = new Map<string, number>();
+  for (const [at, known] of ids.entries()) {
+    if (items === null || known === 0) continue;
+    const { vbid, body } = productAt(items, at);
+    const members = objectMembers(body);
+    for (const name of members.keys()) shown.add(name);
+    for (const name of objectMembers(products.find(vbid)?.body ?? '{}').keys()) {
+      if (!members.has(name)) lacking.set(name, (lacking.get(name) ?? 0) + 1);
+    }
+  }
+  return { shown, without: (name: string): number => (shown.has(name) ? 0 : (lacking.get(name) ?? 0)) };
 }
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
@@ -57,8 +69,9 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Items of a delta that is in another form than the list. */
   const partial: RejectedItem[] = [];
-  /** Members that such items leave out, without those of a stub. */
-  const leftOut = new Set<string>();
+  /** Members that such items leave out, and members that deltas left out before and show now. */
+  const [leftOut, shownAgain] = [new Set<string>(), new Set<string>()];
+  let form: ReturnType<typeof formOf> | undefined;
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
   /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
@@ -83,6 +96,10 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const rules: JudgeRules = {
     ...context,
     isDelta: from !== null,
+    without: (name) => {
+      form ??= formOf(store, captured);
+      return form.without(name);
+    },
     isBehind: ({ id, vbid }) =>
       isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(pass, window))),
     isOutdated: ({ id }) => {
@@ -108,11 +125,13 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     withdrawn.delete(id);
     if (found.kind === 'new') created.set(vbid, { id, product });
     if (found.kind === 'withdrawn' || (found.kind === 'absent' && id > 0)) withdrawn.add(id);
-    if (found.kind === 'partial') partial.push({ position, reason: whyPartial(found), body });
-    if (found.kind === 'partial' && !found.isStub) for (const name of found.missing) leftOut.add(name);
+    if (found.kind === 'partial') {
+      partial.push({ position, reason: whyPartial(found, body), body });
+      for (const name of found.leftOut) leftOut.add(name);
+    }
     if (known === undefined) return id;
     shown.delete(id);
-    const isKept = found.kind === 'same' || found.kind === 'withdrawn';
+    const isKept = found.kind === 'same' || found.kind === 'withdrawn' || found.kind === 'partial';
     if (isKept && !sameContent(known.body, product.body, volatileFields)) {
       shown.set(id, contentDigest(product.body, volatileFields));
     }
@@ -144,6 +163,10 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   }
 
   if (captured.items !== null) judgeAll(captured.items);
+  if (from !== null && captured.items !== null && context.notInDeltas?.size) {
+    form ??= formOf(store, captured);
+    for (const name of context.notInDeltas) if (form.shown.has(name)) shownAgain.add(name);
+  }
   const restored = [...changed.values()].filter(({ known }) => known.removed).length;
   return {
     ids: ids.map((id) => id ?? 0),
@@ -156,6 +179,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     rows,
     partial,
     leftOut,
+    shownAgain,
     outdatedFrom,
   };
 }
@@ -182,7 +206,7 @@ export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPa
     updated: draft.changed.size - draft.restored,
     removed: draft.withdrawn.size,
     restored: draft.restored,
-    rejected: rejected.length + draft.partial.length,
+    rejected: rejected.length,
     requests,
     doubt: captured.doubt,
     seq: Math.min(store.changes.lastSeq(), draft.outdatedFrom - 1),

@@ -24,8 +24,9 @@ function notFoundByLookup(store: Reader, run: Run): ReadonlySet<number> {
     const answers = store.runs.checkpoints(run.id, pass);
     for (const [at, { page, items, doubt, requestedAt }] of answers.entries()) {
       if (items > 0 || doubt !== null) continue;
-      const vouches = (one: Applied) => one.items === 1 && Math.abs(one.requestedAt - requestedAt) <= VOUCHED_MS;
-      if (answers.slice(0, at).some(vouches) && answers.slice(at + 1).some(vouches)) gone.add(page);
+      const vouches = (one: Applied | undefined) =>
+        one?.items === 1 && Math.abs(one.requestedAt - requestedAt) <= VOUCHED_MS;
+      if (vouches(answers[at - 1]) && vouches(answers[at + 1])) gone.add(page);
     }
   }
   return gone;

@@ -34,7 +34,7 @@ export function isWholeCatalog(store: Reader, { numItems }: Pick<Pass, 'numItems
   return numItems !== null && isNearlyAll(store, numItems);
 }
 
-/** The fields in which this run has changed a product; null if it created or restored it. */
+/** The fields in which this run has changed a product; null if it created, restored or removed it. */
 function changedIn({ changes, removals }: Reader, id: number, since: number, ignored: readonly Pointer[]) {
   const newer = removals.living(id)?.body;
   const found = changes.ofProduct(id, Number.MAX_SAFE_INTEGER, CHANGES, since);
@@ -59,7 +59,9 @@ export function whyUntold(store: Reader, run: Run, told: readonly Pass[], fields
   const isOther = (id: number): boolean => changedIn(store, id, since, fields)?.size !== 0;
   const untold = fields.length === 0 ? unknown : unknown.filter(isOther);
   if (untold.length === 0) return null;
-  const found = untold.slice(0, SAMPLE).map((id) => changedIn(store, id, since, fields) ?? ['new products']);
+  const wholly = (id: number): string =>
+    store.removals.living(id) === undefined ? 'removed products' : 'new products';
+  const found = untold.slice(0, SAMPLE).map((id) => changedIn(store, id, since, fields) ?? [wholly(id)]);
   const most = byFrequency(found).slice(0, 3);
   return `${UNTOLD} ${untold.length} of ${changed.length} changes that the list shows (${most.join(', ')})`;
 }

@@ -1,4 +1,4 @@
-import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
+import type { InPart, ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, type ReadList, startsBy } from './evidence.ts';
@@ -60,13 +60,19 @@ function whyTwoContents(store: Reader, { places: { unproven } }: ReadList): stri
   return `${first} ${more} at two places with two contents: the first one counts, and it is not proven that the list has both`;
 }
 
+/** What deltas have shown in part. */
+function whyInPart({ items, leftOut }: InPart): string[] {
+  if (items === 0) return [];
+  const what = leftOut.length === 0 ? 'some of their members' : leftOut.join(', ');
+  return [`deltas show products without ${what}: these stay as they were`];
+}
+
 /** Every reason why a run is open. @param needed as `proofLists` */
 function reasonsOf(
   store: Reader,
   assessment: Assessment,
   needed: readonly ReadList[],
   settings: ConcludeSettings,
-  leftOut: readonly string[],
 ): string[] {
   const { lists, list, closed } = assessment;
   const counted = assessment.counted();
@@ -78,6 +84,8 @@ function reasonsOf(
   const reasons = [
     ...unreadable,
     ...open,
+    needed.some(({ pass, exact, seams, complete }) => pass.kind !== 'list' && !exact && seams === null && !complete) &&
+      'a delta of plain pages changed while it was read: the next one asks from the same time again',
     !closed && unreadable.length === 0 && 'the source changed faster than its deltas could be read',
     open.length > 0 &&
       lists.some(({ pass }) => pass.kind !== 'list' && isWholeCatalog(store, pass)) &&
@@ -88,7 +96,6 @@ function reasonsOf(
     // Narrower windows overlap others that are not their neighbours.
     isFewer && unreadable.length === 0 && whyFewer(store, list),
     list !== undefined && whyTwoContents(store, list),
-    leftOut.length > 0 && `deltas show products without ${leftOut.join(', ')}: these stay as the list showed them`,
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
       'items were rejected, and each may be a product that was not seen',
@@ -151,10 +158,11 @@ export function conclude(
   settings: ConcludeSettings,
 ) {
   const { lists, list, closed, seen, listed } = assessment;
-  const leftOut = store.runs.leftOut(run.id);
+  const inPart = store.runs.inPart(run.id);
   const untold = untoldIn(store, run, assessment, settings);
   const needed = proofLists(assessment);
-  const reasons = [...reasonsOf(store, assessment, needed, settings, leftOut), ...untold];
+  const others = [...reasonsOf(store, assessment, needed, settings), ...untold];
+  const reasons = [...others, ...whyInPart(inPart)];
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
@@ -167,7 +175,7 @@ export function conclude(
   const isUsable = deltas.every(({ windows }) =>
     windows.every(({ items, rejected }) => items === 0 || rejected < items),
   );
-  const deltasRead = closed && allRead && isUsable && !doubtful;
+  const deltasRead = closed && allRead && isUsable && !doubtful && inPart.items === 0;
   // No later one would tell more: then only several runs in a row, or a lookup, show that a product is gone.
   const areRefused = deltas.length > 0 && deltas.every(({ windows }) => windows.every(refusesDelta));
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
@@ -187,7 +195,7 @@ export function conclude(
       lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
       seen: seen.size,
       numItems: list?.total ?? 0,
-      ...(leftOut.length > 0 && { leftOut }),
+      ...(inPart.items + inPart.shown.length > 0 && { inPart }),
       ...(twice.length + likely.length > 0 && {
         twice: { products: twice.length, vbids: namesOf(store, [...twice, ...likely]) },
       }),
@@ -203,6 +211,8 @@ export function conclude(
         restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
+    /** Every change before the run has been read, with the list; what its deltas show in part may have changed since. */
+    listRead: run.kind === 'full' && others.length === 0,
     /** Start of the run's earliest delta; milliseconds since 1970. */
     deltaFrom: Math.min(...deltas.map(({ pass }) => pass.from ?? Number.POSITIVE_INFINITY)),
     /** The run read as many products as the source's total, so products that it did not see count as missing. */

@@ -96,7 +96,8 @@ export function createMemoryMirror(settings: RunSettings) {
           .flatMap(({ pass }) => ofPass(pass))
           .reduce((most, window) => (window.items === 0 ? most : Math.max(most, startOf(window) + window.items)), 0),
       // Every answer shows whole products.
-      leftOut: () => [],
+      leftOut: () => new Set(),
+      inPart: () => ({ items: 0, leftOut: [], shown: [] }),
       counts: () => ({ ...NO_COUNTS, requests: 0 }),
     },
   } as unknown as Reader;

@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../../catalog/page-types.ts';
-import type { Evidence, ListEvidence, Run, RunCounts, Unusual } from '../../catalog/run-types.ts';
+import type { Evidence, InPart, ListEvidence, Run, RunCounts, Unusual } from '../../catalog/run-types.ts';
 import { eq } from '../schema/drizzle.ts';
 import type { Queries } from '../schema/queries.ts';
 import { COUNTS, passes, runs } from '../schema/schema.ts';
@@ -71,8 +71,7 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       update(id, { ...end, ...counts, settlesAt: null, settleLeft: null }),
     /** Notes how the lists that the run has read are joined. They stay if it fails; `end` replaces them otherwise. */
     noteSeams: (id: number, lists: readonly ListEvidence[]) => noteEvidence({ id, noted: JSON.stringify({ lists }) }),
-    /** Notes members that deltas leave out, as the run has found. */
-    noteLeftOut: (id: number, leftOut: readonly string[]) => noteEvidence({ id, noted: JSON.stringify({ leftOut }) }),
+    noteInPart: (id: number, inPart: InPart) => noteEvidence({ id, noted: JSON.stringify({ inPart }) }),
     /** Notes of how many products the run emptied each field, and what of that is unusual. */
     noteLosses: (id: number, emptied: Readonly<Record<string, number>>, unusual: Unusual | null) =>
       update(id, { emptied, unusual }),

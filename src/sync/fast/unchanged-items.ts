@@ -1,13 +1,15 @@
 import { isPlain } from '../../base/plain.ts';
 import type { Matched, Page } from '../../catalog/page-types.ts';
 import type { Reader } from '../../store/schema/reader.ts';
+import { mayBeDeleted } from '../judge-item.ts';
 import type { RunSettings } from '../run-settings.ts';
 
 /**
  * Finds items whose bytes equal the mirror's, a page at a time: each would be judged `same`. A night in which little
  * changed takes a quarter of the time.
  */
-export function createUnchangedItems(store: Reader, { withdrawnAs }: Pick<RunSettings, 'withdrawnAs'>) {
+export function createUnchangedItems(store: Reader, settings: Pick<RunSettings, 'withdrawnAs' | 'deletedField'>) {
+  const { withdrawnAs } = settings;
   /** Ids of products that pages in the batch may change: the mirror's text may be outdated when the batch is applied. */
   let maybeChanged = new Set<number>();
   /** Whether a page in the batch was not compared, so that it may change any product. */
@@ -28,7 +30,7 @@ export function createUnchangedItems(store: Reader, { withdrawnAs }: Pick<RunSet
     /** For each item of the next page of the batch its id, or null if it is to be judged. */
     find: ({ items, matched }: Page): (number | null)[] => {
       // Most products are new: they are looked up once, when they are written.
-      if (isPlain || items.isComplete || anyUncompared) {
+      if (isPlain || items.isComplete || anyUncompared || mayBeDeleted(items, settings)) {
         anyUncompared = true;
         return Array<null>(items.count).fill(null);
       }
