@@ -56,13 +56,13 @@ function isDeleted({ body }: Pick<Product, 'body'>, { deletedField }: Pick<RunSe
   return wanted === undefined ? isFilled(value) : String(value) === wanted;
 }
 
-/** Members besides its key that a product has at least, before one of which a delta shows nothing is taken for a stub. */
-const STUB_LEAST = 3;
+/** Members that a delta leaves out at least, before it is taken for another form of the product. */
+const PART_LEAST = 3;
 
 /**
  * The members that a delta leaves out, if it has another form than the list; otherwise null. What shows that: the list of
- * this run has the product with these members and the same others; or an earlier run has shown it; or nothing but the key
- * is left.
+ * this run has the product with these members and the same others; or an earlier run has shown it; or it leaves out more
+ * members than it shows. A product that has lost so many is shown so by the next list.
  */
 function partOf(
   { before, added }: Difference,
@@ -74,9 +74,10 @@ function partOf(
   const was = [...objectMembers(before).keys()];
   const missing = was.filter((name) => !now.has(name));
   const isSubset = hasList && added.length === 0 && missing.length === was.length;
-  const isStub = now.size - added.length <= 1 && missing.length >= STUB_LEAST;
+  const left = now.size - added.length;
+  const isPart = missing.length >= PART_LEAST && missing.length > left;
   const isKnown = missing.some((name) => notInDeltas?.has(name));
-  return isSubset || isStub || isKnown ? { kind: 'partial', missing, isStub: isStub && !isSubset } : null;
+  return isSubset || isPart || isKnown ? { kind: 'partial', missing, isStub: isPart && left <= 1 && !isSubset } : null;
 }
 
 /** @param known what the mirror has of the product, a tombstone included; undefined if it does not have it */
