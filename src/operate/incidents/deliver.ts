@@ -38,7 +38,7 @@ function pauseAfter(error: unknown, attempts: number, { clock }: DeliverOptions)
   return Math.round(Math.max(Math.min(retryAfterMs, PATIENCE_MS), backoff));
 }
 
-/** From when on the time until it is given up counts. It begins again if the message was due for long, and nobody tried it. */
+/** From when on a message is tried. That begins again if it was due for an hour, and no daemon tried it. */
 function firstTry({ firstTriedAt, nextTryAt }: WaitingNotice, nowMs: number): number {
   return firstTriedAt === null || nowMs - nextTryAt > PATIENCE_MS ? nowMs : firstTriedAt;
 }
