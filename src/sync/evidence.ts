@@ -156,6 +156,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
         unmodifiedRepeats += repeatsIn(still);
       }
     }
+    const most = windows.reduce((total, { numItems }) => Math.max(total, numItems), 0);
     return {
       pass: root,
       /** Windows of the first reading and of all repairs. */
@@ -177,9 +178,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
        * No product can be missing: its seams are joined, or its plain pages hold as many unmodified products as the list
        * had, which were in it when its first page was read, because only a modified product enters a list.
        */
-      complete:
-        seams?.sealed ??
-        (exact || unmodified.size + unmodifiedRepeats >= Math.max(...windows.map(({ numItems }) => numItems))),
+      complete: seams?.sealed ?? (exact || unmodified.size + unmodifiedRepeats >= most),
       repairs: repairs.length,
     };
   }

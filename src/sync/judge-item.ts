@@ -68,13 +68,14 @@ export function mayBeDeleted(
   return name !== undefined && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(`"${name}"`);
 }
 
-/** A delta that shows a product without so many members that it had shows a part of it. Fewer may really be gone. */
+/** A delta that leaves out so many members shows a part of the product. Fewer may really be gone. */
 const PART_LEAST = 3;
 
 /**
- * The members that a delta leaves out, if it has another form than the list; otherwise null. What shows that: many members
- * are missing; or one that no item of the page shows, and the list of this run has the product with it and the same others,
- * or another product lacks it, too, or an earlier run found that deltas leave it out.
+ * The members that a delta leaves out, if it has another form than the list; otherwise null. What shows that: it leaves out
+ * many that no item of the page shows, or more than it shows; or one that no item shows, and the list of this run has the
+ * product with it and the same others, or another product lacks it, too, or an earlier run found that deltas leave it out.
+ * A product that has really lost them is shown so by the next list.
  */
 function partOf(
   { before, added }: Difference,
@@ -88,7 +89,8 @@ function partOf(
   const isSubset = hasList && added.length === 0 && missing.length === was.length;
   const leftOut = missing.filter((name) => without(name) > 0);
   const isForm = leftOut.some((name) => isSubset || without(name) > 1 || notInDeltas?.has(name) === true);
-  return isForm || missing.length >= PART_LEAST ? { kind: 'partial', missing, leftOut } : null;
+  const isPart = missing.length > now.size - added.length || leftOut.length === missing.length;
+  return isForm || (isPart && missing.length >= PART_LEAST) ? { kind: 'partial', missing, leftOut } : null;
 }
 
 /** @param known what the mirror has of the product, a tombstone included; undefined if it does not have it */

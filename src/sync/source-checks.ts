@@ -1,9 +1,11 @@
 import type { Clock } from '../base/clock.ts';
 import { CatchwordError } from '../base/errors.ts';
+import { objectMembers } from '../catalog/json-text.ts';
 import { productsOf } from '../catalog/page-items.ts';
 import type { FetchTask, Page, Window } from '../catalog/page-types.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import type { Pacer } from '../pace/pacer.ts';
+import { doubtOf, halves } from './failed-window.ts';
 import { createReadWindow } from './fetch-page.ts';
 
 const PROBE = 14;
@@ -46,6 +48,16 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
     }
   }
 
+  async function attempt(window: Window): Promise<Page | CatchwordError> {
+    return await ask(window).then(
+      ({ page }) => page,
+      (error: unknown) => {
+        if (error instanceof CatchwordError && !signal.aborted) return error;
+        throw error;
+      },
+    );
+  }
+
   return {
     /** @returns `skewMs`: how far the answer's `Date` is ahead; null without one. `relay`: the headers of who passed it on */
     async respond() {
@@ -56,15 +68,26 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
       return { numItems: page.envelope.numItems, tookMs: receivedAt - requestedAt, skewMs, relay };
     },
 
-    /** Why a page of this size cannot be read; null if it can. */
-    refuse: async (perPage: number): Promise<CatchwordError | null> =>
-      await ask({ page: 1, perPage }).then(
-        () => null,
-        (error: unknown) => {
-          if (error instanceof CatchwordError && !signal.aborted) return error;
-          throw error;
-        },
-      ),
+    /**
+     * Reads the first page of this size. @returns `refusal`: why it cannot be read; `broken`: the offset of an item that
+     * breaks it, in the words of a run; `rejected`: its items that are not valid products
+     */
+    async first(perPage: number) {
+      let window: Window = { page: 1, perPage };
+      const whole = await attempt(window);
+      if (!(whole instanceof CatchwordError)) return { refusal: null, broken: null, rejected: whole.rejected };
+      let error = whole;
+      while (error.code === 'PAGE_BROKEN' && window.perPage > 1) {
+        const [before, wide] = [error, window];
+        for (const half of halves(wide, 0)) {
+          const found = error === before ? await attempt(half) : null;
+          if (found instanceof CatchwordError) [error, window] = [found, half];
+        }
+        if (error === before) break;
+      }
+      const broken = error.code === 'PAGE_BROKEN' ? doubtOf(window, error) : null;
+      return { refusal: whole, broken, rejected: [] };
+    },
 
     /** Tests whether page 2 of 7 is the second half of page 1 of 14. Otherwise windows cannot overlap. */
     async divide() {
@@ -98,6 +121,21 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
     /** How many products the source lists as changed since then, milliseconds since 1970. */
     tell: async (from: number): Promise<number> =>
       (await ask({ page: 1, perPage: 1 }, { from })).page.envelope.numItems,
+
+    /** Members of a product of the list that a delta from this time on shows without them; null if both show no product. */
+    async leftOut(from: number): Promise<{ vbid: string; missing: string[] } | null> {
+      const window = { page: 1, perPage: ORDER_PROBE };
+      const listed = productsOf((await ask(window)).page).flatMap((product) => product ?? []);
+      const told = productsOf((await ask(window, { from })).page).flatMap((product) => product ?? []);
+      const pairs = told.flatMap((one) =>
+        listed.flatMap((two) => (two.vbid === one.vbid ? [[one, two] as const] : [])),
+      );
+      const found = pairs.map(([{ body }, { vbid, body: whole }]) => {
+        const shown = objectMembers(body);
+        return { vbid, missing: [...objectMembers(whole).keys()].filter((name) => !shown.has(name)) };
+      });
+      return found.find(({ missing }) => missing.length > 0) ?? found[0] ?? null;
+    },
 
     /** Looks up a listed product, and one that does not exist. @returns null for an empty catalog */
     async lookUp() {

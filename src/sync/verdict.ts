@@ -181,7 +181,7 @@ export function conclude(
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   const counts = store.runs.counts(run.id);
-  const { twice, likely } = list?.places ?? { twice: [], likely: [] };
+  const { twice, likely, unproven } = list?.places ?? { twice: [], likely: [], unproven: [] };
   // What a late delta shows as withdrawn may have been restored since.
   const withdrew = run.kind === 'full' && counts.removed > 0;
   return {
@@ -208,6 +208,8 @@ export function conclude(
       (absent ||
         withdrew ||
         untold.length > 0 ||
+        // A late delta may tell that these moved.
+        unproven.length > 0 ||
         restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,

@@ -151,6 +151,24 @@ it('gives a message up after a day, and says so', { tags: ['slow'] }, async () =
   expect(received).toHaveLength(tries);
 });
 
+it('gives a message up a day after its first try although the daemon was restarted meanwhile', {
+  tags: ['slow'],
+}, async () => {
+  const { url, received } = await receiver(() => ({ status: 500 }));
+  const scene = await inTrouble([hook(url)]);
+  const isOver = (): boolean => scene.store.episodes.waiting('hook').length === 0;
+  for (let restart = 1; restart <= 3; restart++) {
+    const tries = received.length;
+    for (let hour = 1; hour <= 7; hour++)
+      await passUntil(scene, () => received.length > tries + hour, 2 * HOUR, 20 * MINUTE);
+    await scene.stop();
+    scene.start([hook(url)]);
+  }
+  const since = scene.clock.now();
+  await passUntil(scene, isOver, 30 * HOUR, 10 * MINUTE);
+  expect(scene.clock.now() - since).toBeLessThan(23 * HOUR);
+});
+
 it('a channel that is added to a problem of two days is tried for a day', { tags: ['slow'] }, async () => {
   const { url, received } = await receiver(() => ({ status: 500 }));
   const scene = await inTrouble([]);

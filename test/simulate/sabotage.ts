@@ -616,6 +616,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     'isJoined: count > 0 && outside >= 0 };',
   ),
   bugFor(
+    'test/sync/listed-twice.test.ts',
+    'of a product that the list has twice, the content that was read last counts',
+    'src/sync/judge-item.ts',
+    "if (isBehind(place)) return { kind: 'behind' };",
+    '',
+  ),
+  bugFor(
+    'test/sync/assess-run.test.ts',
+    'a second place counts although the total counts products',
+    'src/sync/verdict.ts',
+    'list.repeated === 0 ? list.total : Math.max(list.total, list.end)',
+    'list.total',
+  ),
+  bugFor(
     'test/sync/assess-run.test.ts',
     'an item that a delta rejected does not keep a run from concluding',
     'src/sync/verdict.ts',
@@ -796,7 +810,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/sealed-histories.test.ts',
     'plain pages that lost a product are whole',
     'src/sync/evidence.ts',
-    'exact || unmodified.size >= Math.max(',
+    'exact || unmodified.size + unmodifiedRepeats >= most',
     'exact || unmodified.size >= 0 * Math.max(',
   ),
   bugFor(

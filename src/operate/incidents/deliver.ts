@@ -38,43 +38,22 @@ function pauseAfter(error: unknown, attempts: number, { clock }: DeliverOptions)
   return Math.round(Math.max(Math.min(retryAfterMs, PATIENCE_MS), backoff));
 }
 
-/** When each message was first tried. A problem may be much older than a channel. */
-function createFirstTries() {
-  let tries = new Map<string, number>();
-  const key = ({ episodeId, phase }: WaitingNotice): string => `${episodeId} ${phase}`;
-  return {
-    /** Notes that these are tried now, and forgets all others. */
-    note: (waiting: readonly WaitingNotice[], nowMs: number): void => {
-      tries = new Map(waiting.map((notice) => [key(notice), tries.get(key(notice)) ?? nowMs]));
-    },
-    ageMs: (notice: WaitingNotice, nowMs: number): number => nowMs - (tries.get(key(notice)) ?? nowMs),
-  };
+/** From when on a message is tried. That begins again if it was due for an hour, and no daemon tried it. */
+function firstTry({ firstTriedAt, nextTryAt }: WaitingNotice, nowMs: number): number {
+  return firstTriedAt === null || nowMs - nextTryAt > PATIENCE_MS ? nowMs : firstTriedAt;
 }
 
 /**
- * Returns what sends all that waits for a channel, in one message. After a failure the mirror notes when to try again, so
- * that a restart changes nothing but this: the time until a message is given up counts from the first try of this process.
+ * Sends all that waits for a channel, in one message. After a failure the mirror notes when it was first tried, and when to
+ * try again, so that a restart changes nothing.
  * @throws CatchwordError LEASE_LOST, or another error of the mirror
  */
-export function createDelivery(
-  channel: ChannelConfig,
-  options: DeliverOptions,
-): (signal: AbortSignal) => Promise<void> {
-  const firstTries = createFirstTries();
-  return (signal) => deliver(channel, options, firstTries, signal);
-}
-
-async function deliver(
-  channel: ChannelConfig,
-  options: DeliverOptions,
-  firstTries: ReturnType<typeof createFirstTries>,
-  signal: AbortSignal,
-): Promise<void> {
+export async function deliver(channel: ChannelConfig, options: DeliverOptions, signal: AbortSignal): Promise<void> {
   const { store, leased, clock, log, sender } = options;
   const { name } = channel;
   const waiting = store.episodes.waiting(name);
   if (waiting.length === 0 || isPaused(waiting, clock.now())) return;
-  firstTries.note(waiting, clock.now());
+  const triedAtMs = clock.now();
   const topicsOf = (notices: readonly WaitingNotice[]) => [...new Set(notices.map(({ topic }) => topic))].join(', ');
   const topics = topicsOf(waiting);
   let failure: unknown;
@@ -100,11 +79,17 @@ async function deliver(
   const failures = Math.max(...waiting.map(({ attempts }) => attempts)) + 1;
   const pauseMs = pauseAfter(failure, failures, options);
   const isGone = isSinkError(failure) && failure.failure === 'gone';
-  const isOver = (notice: WaitingNotice): boolean => isGone || firstTries.ageMs(notice, now) > GIVE_UP_MS;
+  const isOver = (notice: WaitingNotice): boolean => isGone || now - firstTry(notice, triedAtMs) > GIVE_UP_MS;
   leased.write(({ episodes }) => {
     for (const notice of waiting) {
       const nextTryAtMs = isOver(notice) ? 0 : now + pauseMs;
-      episodes.failed({ ...notice, channel: name, error: reason, nextTryAtMs });
+      episodes.failed({
+        ...notice,
+        channel: name,
+        error: reason,
+        firstTriedAt: firstTry(notice, triedAtMs),
+        nextTryAtMs,
+      });
     }
   });
   const given = waiting.filter(isOver);

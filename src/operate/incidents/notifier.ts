@@ -4,7 +4,7 @@ import { repeat, type Service } from '../../base/lifecycle.ts';
 import type { Config } from '../../settings/config.ts';
 import type { StateLimits } from '../../state/mirror-state.ts';
 import { type ChannelConfig, channelConfig } from './channel-config.ts';
-import { createDelivery, type DeliverOptions } from './deliver.ts';
+import { type DeliverOptions, deliver } from './deliver.ts';
 import { CHECK_MS, createWatch } from './incident-tracker.ts';
 
 export interface NotifierOptions extends DeliverOptions, StateLimits {
@@ -25,7 +25,6 @@ export function startNotifier(options: NotifierOptions): Service {
   const names = channels.map(({ name }) => name);
   const check = createWatch({ ...options, channels: names });
   const delivering = new Map<string, Promise<void>>();
-  const deliveries = channels.map((channel) => ({ name: channel.name, deliver: createDelivery(channel, options) }));
   let isLost = false;
   let hasChannels = false;
   let problem: string | null = null;
@@ -48,10 +47,11 @@ export function startNotifier(options: NotifierOptions): Service {
     } catch (error) {
       onError(error);
     }
-    for (const { name, deliver } of deliveries) {
+    for (const channel of channels) {
+      const { name } = channel;
       // A channel that does not answer holds up no other one.
       if (delivering.has(name)) continue;
-      const done = deliver(stopping)
+      const done = deliver(channel, options, stopping)
         .catch(onError)
         .finally(() => delivering.delete(name));
       delivering.set(name, done);

@@ -7,7 +7,7 @@ export type Episode = Readonly<typeof episodes.$inferSelect>;
 /** A message that a channel has not got yet, with the episode that it is about. */
 export interface WaitingNotice
   extends Omit<Episode, 'id'>,
-    Pick<typeof notices.$inferSelect, 'episodeId' | 'phase' | 'attempts' | 'nextTryAt'> {
+    Pick<typeof notices.$inferSelect, 'episodeId' | 'phase' | 'attempts' | 'nextTryAt' | 'firstTriedAt'> {
   /** Whether the channel has got the message about the beginning. */
   readonly knowsBeginning: 0 | 1;
 }
@@ -43,7 +43,7 @@ export function createEpisodeReader({ rows, number }: Queries) {
     ),
     /** What a channel is to get, oldest first; without what was given up. */
     waiting: rows<[channel: string], WaitingNotice>(
-      `SELECT episode_id AS episodeId, phase, attempts, next_try_at AS nextTryAt, ${columns},
+      `SELECT episode_id AS episodeId, phase, attempts, next_try_at AS nextTryAt, first_tried_at AS firstTriedAt, ${columns},
          EXISTS (SELECT 1 FROM notices AS first WHERE first.channel = notices.channel
            AND first.episode_id = notices.episode_id AND first.phase = 'began' AND first.delivered_at IS NOT NULL)
            AS knowsBeginning
@@ -100,8 +100,9 @@ export function createEpisodeWriter({ number, write }: Queries, reader: EpisodeR
       `UPDATE notices SET delivered_at = :atMs, attempts = attempts + 1, error = NULL ${ofNotice}`,
     ),
     /** `nextTryAtMs`: 0 to give it up. */
-    failed: write<[NoticeKey & { error: string; nextTryAtMs: number }]>(
-      `UPDATE notices SET error = :error, next_try_at = :nextTryAtMs, attempts = attempts + 1 ${ofNotice}`,
+    failed: write<[NoticeKey & { error: string; firstTriedAt: number; nextTryAtMs: number }]>(
+      `UPDATE notices SET error = :error, next_try_at = :nextTryAtMs, attempts = attempts + 1,
+         first_tried_at = :firstTriedAt ${ofNotice}`,
     ),
     /** Forgets episodes that ended before a time, with their messages. */
     prune: (beforeMs: number): void => {

@@ -305,6 +305,7 @@ export const episodes = sqliteTable('episodes', {
 /**
  * Messages about episodes: one to each channel when an episode begins, one when it ends. Kept as long as the episode.
  * - next_try_at: 0 if the message was given up
+ * - first_tried_at: from when on it is tried, without days on which no daemon ran; null before the first failure
  * - error: why the last try failed; null once it is delivered
  */
 export const notices = sqliteTable(
@@ -315,6 +316,7 @@ export const notices = sqliteTable(
     phase: text('phase', { enum: ['began', 'ended'] }).notNull(),
     attempts: integer('attempts').notNull().default(0),
     nextTryAt: integer('next_try_at').notNull(),
+    firstTriedAt: integer('first_tried_at'),
     deliveredAt: integer('delivered_at'),
     error: text('error'),
   },

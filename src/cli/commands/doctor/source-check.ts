@@ -25,8 +25,23 @@ async function checkResponse(probe: SourceProbe): Promise<Result> {
   return note(`${answer}; its Date is ${skew}${by}`, hint);
 }
 
-async function checkPageSize(probe: SourceProbe, { perPage }: SourceConfig): Promise<Result> {
-  const refusal = await probe.refuse(perPage);
+type FirstPage = Awaited<ReturnType<SourceProbe['first']>>;
+
+/** What a run says of the first page's items. */
+function checkItems({ broken, rejected }: FirstPage): Result {
+  const hint = 'Full runs read everything else, and are open because of it. Report it to the operator of the service.';
+  if (broken !== null) return note(broken, hint);
+  const [first] = rejected;
+  if (first === undefined) return ok('the first page has only valid products');
+  const found = `${plural(rejected.length, 'item')} of the first page cannot be used`;
+  return note(`${found}: at offset ${first.position}, ${first.reason}`, hint);
+}
+
+const UNREADABLE = note('not compared, because the first page cannot be read', 'See items.');
+
+async function checkPageSize(probe: SourceProbe, { perPage }: SourceConfig, first: FirstPage): Promise<Result> {
+  const { refusal, broken } = first;
+  if (broken !== null) return UNREADABLE;
   if (refusal !== null) {
     const hint =
       'Runs try smaller pages by themselves. To save these requests, set CATCHWORD_PER_PAGE to what it answers.';
@@ -44,7 +59,8 @@ async function checkPageSize(probe: SourceProbe, { perPage }: SourceConfig): Pro
   return note(`page 2 of ${half} is not the second half of page 1 of ${whole}`, hint);
 }
 
-async function checkOrder(probe: SourceProbe): Promise<Result> {
+async function checkOrder(probe: SourceProbe, { broken }: FirstPage): Promise<Result> {
+  if (broken !== null) return UNREADABLE;
   const order = await probe.repeat();
   if (order === 'same') return ok('two reads of a page are the same');
   if (order === 'same order') return ok('stable while the catalog changes');
@@ -74,7 +90,13 @@ function toldSince(mirror: Store, { deltaOverlapMs, untoldFields }: SourceConfig
 }
 
 /** Whether deltas show what changed, and nothing else. */
-async function checkDeltas(probe: SourceProbe, config: SourceConfig, mirror: Store | null, nowMs: number) {
+async function checkDeltas(
+  probe: SourceProbe,
+  config: SourceConfig,
+  mirror: Store | null,
+  nowMs: number,
+  { broken }: FirstPage,
+) {
   const { numItems } = await probe.respond();
   const hint =
     'Full loads notice what deltas do not tell. Ask the service which changes deltas show, and by which clock.';
@@ -83,6 +105,12 @@ async function checkDeltas(probe: SourceProbe, config: SourceConfig, mirror: Sto
   const all = await probe.tell(LONG_AGO);
   const told = `none is of the future; ${plural(all, 'product')} since 2000`;
   if (all === 0 && numItems > 0) return note(`a delta from the year 2000 is empty`, hint);
+  const part = broken === null ? await probe.leftOut(LONG_AGO) : null;
+  if (part !== null && part.missing.length > 0) {
+    const advice =
+      'Until deltas show whole products, such changes arrive with the next full load. Ask the service for it.';
+    return note(`deltas show ${part.vbid} without ${part.missing.join(', ')}, which the list shows`, advice);
+  }
   const known = mirror && toldSince(mirror, config);
   if (known === null) return ok(`${told}; the mirror knows no change that a delta must show`);
   const since = await probe.tell(known.from);
@@ -99,7 +127,7 @@ async function checkLookup(probe: SourceProbe, { lookupPath }: SourceConfig): Pr
   return found.findsUnknown ? failed('finds a product that does not exist', hint) : ok('finds what exists');
 }
 
-/** Checks how the source behaves with about fifteen requests, at the rate limit that the mirror, if any, shares. */
+/** Checks how the source behaves with about twenty requests, at the rate limit that the mirror, if any, shares. */
 export async function examineSource(
   { clock, signal, stderr }: CommandContext,
   config: SourceConfig,
@@ -111,11 +139,13 @@ export async function examineSource(
   try {
     const response = await examine('source', () => checkResponse(probe));
     if (response.level === 'failed') return [response];
+    const first = await probe.first(config.perPage);
     return [
       response,
-      await examine('page size', () => checkPageSize(probe, config)),
-      await examine('order', () => checkOrder(probe)),
-      await examine('deltas', () => checkDeltas(probe, config, mirror, clock.now())),
+      await examine('items', () => checkItems(first)),
+      await examine('page size', () => checkPageSize(probe, config, first)),
+      await examine('order', () => checkOrder(probe, first)),
+      await examine('deltas', () => checkDeltas(probe, config, mirror, clock.now(), first)),
       await examine('lookup', () => checkLookup(probe, config)),
     ];
   } finally {
