@@ -116,9 +116,15 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     async function* values() {
       await check();
       for await (const vbids of stored(db)) {
-        const texts = vbids.length === 0 ? [] : await db.mget(vbids.map(keyOf));
-        // A key that was removed meanwhile, or is of another type, has no text.
-        yield vbids.map((vbid, at) => ({ vbid, text: texts[at] ?? '' }));
+        if (vbids.length === 0) continue;
+        const texts = await db.mget(vbids.map(keyOf));
+        const lives = (await db.pipeline(vbids.map((vbid) => ['pttl', keyOf(vbid)])).exec()) ?? [];
+        // A key that was removed meanwhile, is of another type, or is going to expire, does not have the product.
+        yield vbids.map((vbid, at) => {
+          const [error, leftMs] = lives[at] ?? [];
+          if (error) throw error;
+          return { vbid, text: Number(leftMs) >= 0 ? '' : (texts[at] ?? '') };
+        });
       }
       await check();
     }
