@@ -75,6 +75,8 @@ export interface StoredProduct {
   readonly vbid: string;
   /** 15 hex digits (60 bits): the first ones of an MD5 of what is compared. */
   readonly digest: string;
+  /** Only parts of it are there, such as rows of prices: it is extra if it should not be there, and else missing. */
+  readonly isRest?: boolean;
 }
 
 /** Number and sum of the digests of the living products of one bucket. A key's bucket: the first three hex digits of its MD5. */

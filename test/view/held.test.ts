@@ -5,6 +5,8 @@ import { writeUnder } from '../../src/store/schema/lease.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 
 const SELECTION = '{}';
 
@@ -137,6 +139,34 @@ describe('an unusual run', () => {
     unusualRun(mirror, shop(300, '{}'));
     await held();
     expect(mirror.sink().cursor).toBe(600);
+  });
+
+  it('is left out of what readers ask for with --approved, until nobody waits any more', async () => {
+    const { mirror, held, decide } = await fedShop(300);
+    unusualRun(mirror, shop(300, 'null'));
+    await held();
+    const directory = temporaryDirectory();
+    const env = { CATCHWORD_DB: mirror.store.path, CATCHWORD_BASE_URL: 'http://service.example' };
+    const read = async (args: string) => {
+      const { stdout, code } = await runHere(args.split(' '), env, directory);
+      expect(code).toBe(0);
+      return stdout.trimEnd().split('\n');
+    };
+    const emptied = (lines: readonly string[]) => lines.filter((line) => line.includes('"price":null')).length;
+    const approved = await read('export - --approved');
+    expect([approved.length, emptied(approved)]).toEqual([300, 0]);
+    expect(emptied(await read('export -'))).toBe(300);
+    expect(await read('changes --approved')).toHaveLength(300);
+    expect(await read('changes')).toHaveLength(600);
+    decide('release');
+    await mirror.caughtUp();
+    writeUnder(mirror.store.keeperLease, Date.now(), ({ runs }) => {
+      const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
+      const counts = runs.get(id);
+      if (counts === undefined) throw new Error('unreachable');
+      runs.end(id, { state: 'complete', finishedAt: 1, proof: null, reasons: [], error: null, counts });
+    });
+    expect(emptied(await read('export - --approved'))).toBe(300);
   });
 
   it.each([

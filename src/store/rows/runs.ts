@@ -177,7 +177,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     /** Of how many products runs before this one, since a time and after the newest unusual run, emptied each field. */
     emptiedBefore: tuples<[runId: number, sinceMs: number], [field: string, products: number]>(
       `SELECT key, sum(value) FROM runs, json_each(emptied)
-       WHERE id < ? AND id > ${LAST_UNUSUAL} AND started_at >= ? GROUP BY key`,
+       WHERE runs.id < ? AND runs.id > ${LAST_UNUSUAL} AND started_at >= ? GROUP BY key`,
     ),
     /** The number of the newest unusual run; 0 if there is none. */
     lastUnusual: number<[]>(`SELECT ${LAST_UNUSUAL}`),

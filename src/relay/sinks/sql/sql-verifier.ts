@@ -116,7 +116,7 @@ export function createSqlVerifier<Changes>(
       return `SELECT t.vbid, ${kind} AS kind, ${rowNumberSql(kind, columns)} AS number FROM ${names[KINDS[kind] ?? 'table']} AS t
         WHERE ${range()}${chosen}${kind === 0 ? ' AND t.removed_at IS NULL' : ''}`;
     });
-    return `SELECT vbid, ${bucketOf('vbid')} AS bucket, mod(sum(number), ${MODULUS}) AS digest
+    return `SELECT vbid, min(kind) AS kind, ${bucketOf('vbid')} AS bucket, mod(sum(number), ${MODULUS}) AS digest
       FROM (${rows.join(' UNION ALL ')}) AS numbered GROUP BY vbid`;
   }
 
@@ -178,9 +178,11 @@ export function createSqlVerifier<Changes>(
     },
     products: async function* (deep, buckets, mark) {
       const each = (digests: string): string =>
-        `SELECT vbid AS name, 1 AS products, digest AS total FROM (${digests}) AS digests`;
+        `SELECT vbid AS name, CASE kind WHEN 0 THEN 1 ELSE 0 END AS products, digest AS total FROM (${digests}) AS digests`;
       for await (const found of walk(deep, buckets, mark, each)) {
-        yield found.map(({ name, total }) => ({ vbid: name, digest: total.toString(16).padStart(DIGITS, '0') }));
+        yield found.map(({ name, products, total }) => {
+          return { vbid: name, digest: total.toString(16).padStart(DIGITS, '0'), isRest: products === 0 };
+        });
       }
     },
     differences: async (events) => {
