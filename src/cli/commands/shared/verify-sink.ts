@@ -101,7 +101,7 @@ export async function verifySink(
   } finally {
     store.request(({ sinks }) => {
       const { id, checkAsked } = requireSink(store, name);
-      // Nobody else waits for it.
+      // Not if another command waits for it, too.
       if (before.checkAsked === null && checkAsked?.id === asked.id) sinks.askCheck(id, null);
     });
   }
