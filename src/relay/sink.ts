@@ -151,10 +151,9 @@ export interface Sink {
    */
   fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
-   * Optional, for a store whose `fillEnds` removes something. Returns null if no fill is to end. Called when a fill begins or
-   * goes on: unless the answer is null, the fill does not deliver removals, because its end makes them. Called before
-   * `fillEnds`, which waits for a person if it would remove too much, and is not called if the mirror has more products than
-   * were delivered: then somebody has changed the store.
+   * Optional, for a store whose `fillEnds` removes something: its fills deliver no removals, because their end makes them.
+   * Called before `fillEnds`; null if no fill is to end. `fillEnds` waits for a person if it would remove too much, and is not
+   * called if the mirror has more products than were delivered: then somebody has changed the store.
    */
   filled?(signal: AbortSignal): Promise<Filled | null>;
   /**

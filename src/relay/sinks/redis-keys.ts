@@ -157,6 +157,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
   return createConnectedSink({
     hide: settings.hide,
     verifies: true,
+    endsFills: true,
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(settings, life),
     open,
