@@ -52,6 +52,17 @@ function bytesOf(vbid: string): Buffer {
   return vbid.endsWith('\t') ? Buffer.from(vbid.slice(0, -1), 'latin1') : Buffer.from(vbid);
 }
 
+/** Reads keys. A key that was removed meanwhile, is of another type, or is going to expire, has no text. */
+async function textsOf(db: Redis, keys: readonly Buffer[]): Promise<readonly string[]> {
+  const texts = await db.mget([...keys]);
+  const lives = (await db.pipeline(keys.map((key) => ['pttl', key])).exec()) ?? [];
+  return texts.map((text, at) => {
+    const [error, leftMs] = lives[at] ?? [];
+    if (error) throw error;
+    return Number(leftMs) >= 0 ? '' : (text ?? '');
+  });
+}
+
 /** Makes the sink of `keys=PREFIX`. */
 export function createRedisKeysSink(settings: SinkSettings, name: string): Sink {
   const prefix = `${name}:`;
@@ -116,15 +127,8 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     async function* values() {
       await check();
       for await (const vbids of stored(db)) {
-        if (vbids.length === 0) continue;
-        const texts = await db.mget(vbids.map(keyOf));
-        const lives = (await db.pipeline(vbids.map((vbid) => ['pttl', keyOf(vbid)])).exec()) ?? [];
-        // A key that was removed meanwhile, is of another type, or is going to expire, does not have the product.
-        yield vbids.map((vbid, at) => {
-          const [error, leftMs] = lives[at] ?? [];
-          if (error) throw error;
-          return { vbid, text: Number(leftMs) >= 0 ? '' : (texts[at] ?? '') };
-        });
+        const texts = vbids.length === 0 ? [] : await textsOf(db, vbids.map(keyOf));
+        yield vbids.map((vbid, at) => ({ vbid, text: texts[at] ?? '' }));
       }
       await check();
     }
