@@ -69,14 +69,19 @@ export interface Evidence {
   readonly changedSettings?: string;
 }
 
-/** What makes a run unusual: its updates emptied a field of more products than CATCHWORD_LOSS_LIMIT allows. */
+/**
+ * What makes a run unusual: its updates, with those of the runs of the 24 hours before, emptied a field of more products than
+ * CATCHWORD_LOSS_LIMIT allows.
+ */
 export interface Unusual {
   /** The `seq` from which on nothing was delivered when the run became unusual. */
   readonly from: number;
   /** A column of `catalog`, or `prices`. */
   readonly field: string;
-  /** The products whose field the run emptied, and all products then. */
+  /** The products whose field these runs emptied, and all products then. */
   readonly products: number;
+  /** Of these, what runs before it emptied; absent: nothing. */
+  readonly earlier?: number;
   readonly living: number;
 }
 

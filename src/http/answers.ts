@@ -112,7 +112,8 @@ export const RUN = named('Run', 'One load of the catalog.', {
     z.object({
       from: count('The first change that was not delivered yet when the run became unusual.'),
       field: text('A column of the view `catalog`, or `prices`.'),
-      products: count('Products whose field the run emptied.'),
+      products: count('Products whose field the run, and those of the 24 hours before it, emptied.'),
+      earlier: count('Of these, what earlier runs emptied; absent: nothing.').optional(),
       living: count('All products then.'),
     }),
   ),

@@ -107,9 +107,9 @@ async function compareProducts(pass: Pass, buckets: Buckets): Promise<Found> {
     for (const event of judged) expected.set(event.vbid, verifier.digestOf(event, request.deep));
   }
   const [seen, differing, extra] = [new Set<string>(), [] as string[], [] as string[]];
-  for await (const { vbid, digest } of storedProducts(pass, buckets)) {
+  for await (const { vbid, digest, isRest } of storedProducts(pass, buckets)) {
     // A store may return a product twice, as SCAN of Redis does.
-    if (!isJudged(vbid) || seen.has(vbid)) continue;
+    if (!isJudged(vbid) || seen.has(vbid) || (isRest === true && expected.has(vbid))) continue;
     seen.add(vbid);
     const should = expected.get(vbid);
     if (should === undefined) {

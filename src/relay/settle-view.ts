@@ -31,8 +31,12 @@ export function holdForRun(context: FeedContext, row: SinkRow): boolean {
   const unusual = context.store.runs.unusual(row.approvedRun);
   const isFilling = row.cursor < row.backfillTo && unusual !== undefined && row.backfillTo >= unusual.from;
   if (unusual === undefined || (!isFilling && row.cursor < unusual.from - 1)) return false;
-  const { run, field, products, living } = unusual;
-  const reason = `run ${run}, which comes next, emptied ${field} of ${products} of ${living} products`;
+  const { run, field, products, living, earlier } = unusual;
+  const who =
+    earlier === undefined
+      ? `run ${run}, which comes next,`
+      : `run ${run}, which comes next, and the runs of the 24 hours before`;
+  const reason = `${who} emptied ${field} of ${products} of ${living} products`;
   holdSink(context, row, { why: 'run', run, reason }, reason);
   return true;
 }

@@ -39,7 +39,7 @@ export interface SinkConfig extends Configured<Sink> {
   readonly verifyEveryMs?: number | undefined;
   /** What it gets of each product; null: every product whole. */
   readonly view: View | null;
-  /** What is wrong with its settings: then it gets nothing, and nothing else stops. */
+  /** Errors of its settings: then it gets nothing, and nothing else stops. */
   readonly problems?: readonly CatchwordError[];
 }
 
@@ -345,7 +345,7 @@ export function sinkConfigs(
   });
 }
 
-/** What is wrong with the settings of a sink; null: nothing is, or the settings do not name it. */
+/** Tells the errors of the settings of a sink; null if there are none, or the settings do not name it. */
 export function wrongText(configs: readonly SinkConfig[], name: string): string | null {
   const { problems } = configs.find((one) => one.name === name) ?? {};
   if (problems === undefined) return null;

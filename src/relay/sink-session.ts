@@ -139,16 +139,10 @@ export async function openSession(context: FeedContext) {
   const { store, config, clock, leased, stopping, signal } = context;
   const sink = await answerWithin(CALL_TIMEOUT_MS, () => config.make(), stopping);
   const close = (): Promise<void> => context.closeSink(sink);
-  async function openAll() {
-    const opened = await open(context, sink);
-    const isFilling = opened.row.cursor < opened.row.backfillTo;
-    return { ...opened, endsFills: isFilling && (await filledOf(context, sink)) !== null };
-  }
-  const opened = await openAll().catch(async (error: unknown) => {
+  const opened = await open(context, sink).catch(async (error: unknown) => {
     await close();
     throw error;
   });
-  const { endsFills } = opened;
   const { generation } = opened.row;
   let hasFillEnded = sink.fillEnds === undefined;
   let checkedAt = clock.now();
@@ -158,7 +152,7 @@ export async function openSession(context: FeedContext) {
     batch: sink.batch,
     // Each session has memory of its own: a call of an earlier session that hangs may still read its memory.
     nextBuffer: sink.deliverLines === undefined ? null : createLineBuffers(),
-    endsFills,
+    endsFills: sink.filled !== undefined,
     generation,
     storesMark: opened.storesMark,
     /** The batch after `after`, read while the one before it was delivered. */

@@ -75,6 +75,8 @@ export interface StoredProduct {
   readonly vbid: string;
   /** 15 hex digits (60 bits): the first ones of an MD5 of what is compared. */
   readonly digest: string;
+  /** Only parts of it are there, such as rows of prices: it is extra if it should not be there, and else missing. */
+  readonly isRest?: boolean;
 }
 
 /** Number and sum of the digests of the living products of one bucket. A key's bucket: the first three hex digits of its MD5. */
@@ -149,10 +151,9 @@ export interface Sink {
    */
   fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
-   * Optional, for a store whose `fillEnds` removes something. Returns null if no fill is to end. Called when a fill begins or
-   * goes on: unless the answer is null, the fill does not deliver removals, because its end makes them. Called before
-   * `fillEnds`, which waits for a person if it would remove too much, and is not called if the mirror has more products than
-   * were delivered: then somebody has changed the store.
+   * Optional, for a store whose `fillEnds` removes something: its fills deliver no removals, because their end makes them.
+   * Called before `fillEnds`; null if no fill is to end. `fillEnds` waits for a person if it would remove too much, and is not
+   * called if the mirror has more products than were delivered: then somebody has changed the store.
    */
   filled?(signal: AbortSignal): Promise<Filled | null>;
   /**

@@ -68,6 +68,10 @@ function haltedText({ row }: SinkState): ProblemText {
   const held = heldSinkText(row);
   if (held !== null)
     return { title: `Sink ${name} is held`, advice: `It gets no changes: ${held.reason}. ${held.advice}` };
+  if (state === 'running') {
+    const advice = `catchword tries again by itself${quoted(error)}. See: npx catchword sink list`;
+    return { title: `Sink ${name} fails`, advice };
+  }
   const advice = `It gets no changes${quoted(error)}. When the cause is gone: npx catchword sink resume ${name}`;
   return { title: `Sink ${name} is ${state}`, advice };
 }

@@ -33,7 +33,9 @@ export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' |
   return `full run ${id} could not prove that it saw every product: ${reasons.join('; ')}${items}`;
 }
 
-type EmptiedField = Pick<Unusual, 'field' | 'products' | 'living'> & { readonly waiting?: readonly string[] };
+type EmptiedField = Pick<Unusual, 'field' | 'products' | 'living' | 'earlier'> & {
+  readonly waiting?: readonly string[];
+};
 
 /** Characters of a field's name that are shown. */
 const SHOWN = 200;
@@ -47,8 +49,9 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
 }
 
 /** Says which field an unusual run emptied, and what an operator can do about it, with the sinks that wait for that. */
-export function unusualText({ field, products, living, waiting = [] }: EmptiedField) {
-  const title = `is unusual: it emptied ${field} of ${count(products)} of ${plural(living, 'product')}, more than CATCHWORD_LOSS_LIMIT allows`;
+export function unusualText({ field, products, living, earlier, waiting = [] }: EmptiedField) {
+  const who = earlier === undefined ? 'it' : 'it and the runs of the 24 hours before';
+  const title = `is unusual: ${who} emptied ${field} of ${count(products)} of ${plural(living, 'product')}, more than CATCHWORD_LOSS_LIMIT allows`;
   const advice =
     'The mirror took the changes, because it is a copy. Check the source, and the settings that say what it sends, such as CATCHWORD_CURRENCY: docs/bad-night.md.';
   const [first] = waiting;

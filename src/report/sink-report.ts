@@ -69,7 +69,7 @@ export function checkJson(sink: Pick<SinkRow, 'name' | 'kind' | 'checked'>) {
   };
 }
 
-/** @param configs the sinks of the settings, where they are known: what is wrong with a setting is an error of its sink */
+/** @param configs the sinks of the settings, where they are known: a wrong setting is an error of its sink */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number, configs: readonly SinkConfig[] = []) {
   const { id, name, kind, address, identity, cursor, delivered, backfillTo } = sink;
   const { state, lag_records, lag_seconds } = sinkLag(store, sinkState(store, sink, nowMs));

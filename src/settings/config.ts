@@ -133,7 +133,7 @@ function readNamed(
       const problems = own.length > 0 && { problems: own };
       return [{ env, name: name.toLowerCase(), url: url ?? '', secret, headers, where, fields, proxies, ...problems }];
     };
-    // What is wrong with one sink stops nothing else.
+    // A wrong setting of a sink stops nothing else.
     const own: CatchwordError[] = [];
     const found = readAll(prefix === 'CATCHWORD_SINK_' ? collecting(own) : attempt);
     return found.map((setting) => ({ ...setting, again: () => readAll((work) => work())[0] }));

@@ -111,7 +111,7 @@ export const OPTION_GROUPS = {
       'more unexpected removals than this are held for approval; a share counts as at least 100 products',
     ),
     lossLimit: option('CATCHWORD_LOSS_LIMIT', '5%', form.lossLimit).means(
-      'a run that empties a field of more products than this is unusual; a share counts as at least 100 products',
+      'a run that empties, with the runs of 24 hours, a field of more products than this is unusual; a share counts as at least 100 products',
     ),
     removalConfirmations: option('CATCHWORD_REMOVAL_CONFIRMATIONS', '2', form.whole(1, 1000)).means(
       'full runs in a row that must miss a product before an open run removes it',

@@ -69,6 +69,12 @@ function unusualRun({ runs }: Store, ended: readonly EndedRun[], sinks: readonly
   return { ...found, waiting: fed.flatMap(({ name, approvedRun }) => (approvedRun < found.run ? [name] : [])) };
 }
 
+/** The newest change before the unusual run that is still a problem; the newest of all if there is none. */
+export function approvedTo(store: Store): number {
+  const unusual = unusualRun(store, store.recentRuns.ended(null, RUNS), store.sinks.list());
+  return Math.min(store.changes.lastSeq(), (unusual?.from ?? Number.MAX_SAFE_INTEGER) - 1);
+}
+
 /** How far a sink is behind. */
 export function sinkState(store: Store, row: SinkRow, nowMs: number) {
   const lagRecords = store.changes.lastSeq() - row.cursor;

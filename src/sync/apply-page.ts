@@ -192,11 +192,12 @@ export function createApplier(options: ApplierOptions) {
       const from = writer.changes.lastSeq() + 1;
       const lost = new Map<string, number>();
       const applied = pages.map((page) => applyOne(writer, page, lost));
-      return { applied, unusual: noteLosses(writer, runId, from, lost, options) };
+      return { applied, unusual: noteLosses(writer, runId, from, lost, options, clock.now()) };
     });
     if (unusual !== null) {
-      const { from: seq, field, products, living } = unusual;
-      const reason = `it emptied ${field} of ${products} of ${living} products, more than CATCHWORD_LOSS_LIMIT allows`;
+      const { from: seq, field, products, living, earlier } = unusual;
+      const who = earlier === undefined ? 'it' : 'it and the runs of 24 hours';
+      const reason = `${who} emptied ${field} of ${products} of ${living} products, more than CATCHWORD_LOSS_LIMIT allows`;
       log.warn({ code: 'RUN_UNUSUAL', run: runId, seq, reason, hint: `npx catchword run ${runId}` }, 'run is unusual');
     }
     publish({ of: 'apply', ms: performance.now() - start });

@@ -131,6 +131,34 @@ it('a repair under way is not lost when somebody asks for a comparison meanwhile
   expect(products.has('P2')).toBe(true);
 });
 
+it('a repair and a comparison that asks for more are both done, whichever ends first', async () => {
+  const { bench, products, state, command, row } = await scene();
+  products.delete('P2');
+  let read = () => {};
+  state.reading = new Promise((resolve) => {
+    read = resolve;
+  });
+  const repair = command('verify', 'shop', '--repair');
+  await until('it is asked for', () => row()?.checkAsked !== null);
+  bench.store.request((writer) => changeSink(writer, 'verify-deep', 'shop', null, 0));
+  expect(row()?.checkAsked).toMatchObject({ deep: true, repair: true });
+  read();
+  const { code, stderr } = await repair;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  await until('both were done', () => row()?.checkAsked === null);
+  expect(row()?.checked).toMatchObject({ deep: true, repair: true, error: null });
+  expect(products.has('P2')).toBe(true);
+});
+
+it('a repair before which somebody asked for a comparison is done, and not withdrawn with it', async () => {
+  const { bench, env, directory, products, row } = await scene();
+  products.delete('P3');
+  bench.store.request((writer) => changeSink(writer, 'verify-deep', 'shop', null, 0));
+  const { code } = await runHere(['sink', 'verify', 'shop', '--repair'], env, directory);
+  expect(code).toBe(0);
+  expect([products.has('P3'), row()?.checkAsked]).toEqual([true, null]);
+});
+
 it('sink verify that is interrupted does not report a defect, and withdraws its request', async () => {
   const { env, directory, state, row } = await scene();
   let read = () => {};

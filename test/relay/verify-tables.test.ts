@@ -194,6 +194,31 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 59 });
   });
 
+  it.each(['', '&removals=delete'])('finds and removes parts of a product that is not there%s', async (options) => {
+    const { harness, table } = await shop(10, options);
+    await harness.deliver([{ vbid: book(4).vbid, body: null }]);
+    const row = `SELECT seq, removed_at FROM ${table} WHERE vbid = '${book(4).vbid}'`;
+    const text = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+    const tombstone = async () => JSON.stringify(await run(row), text);
+    const before = await tombstone();
+    // Of a removed product, of no product, and behind the last key of the table.
+    for (const vbid of [book(4).vbid, 'A', 'Z']) {
+      await run(`INSERT INTO ${table}_identifiers (vbid, form, value) VALUES ('${vbid}', 'e', '1')`);
+      await run(`INSERT INTO ${table}_contributors (vbid, name) VALUES ('${vbid}', 'x')`);
+    }
+    // Nothing but parts is left of a product that should be there.
+    await run(`UPDATE ${table} SET removed_at = now() WHERE vbid = '${book(5).vbid}'`);
+    expect(await compared(harness, { deep: false })).toMatchObject({ differing: 0, missing: 1, extra: 0, same: 8 });
+    const { examples, ...found } = await compared(harness);
+    expect(found).toMatchObject({ differing: 0, missing: 1, extra: 3, same: 8 });
+    expect(examples.map(({ vbid, difference }) => `${difference} ${vbid}`).toSorted()).toEqual(
+      ['extra A', 'extra Z', `extra ${book(4).vbid}`, `missing ${book(5).vbid}`].toSorted(),
+    );
+    expect(await compared(harness, { repair: true })).toMatchObject({ missing: 1, extra: 3, repaired: 4, error: null });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 9 });
+    expect(await tombstone()).toBe(before);
+  });
+
   it('keeps extra rows beyond the removal limit until it may remove all', async () => {
     const { harness, table } = await shop(30, '', 3);
     await run(`INSERT INTO ${table} (vbid, body, seq, changed_at)

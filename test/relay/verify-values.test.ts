@@ -76,15 +76,17 @@ describe.skipIf(!redisAvailable)('verifying keys of Redis', { tags: ['stores'] }
     await redis.client.del(`${prefix}:P4`, `${prefix}:P5`);
     await redis.client.lpush(`${prefix}:P5`, 'a list');
     await redis.client.set(`${prefix}:E`, '{}');
+    // It is right, and gone in a day.
+    await redis.client.expire(`${prefix}:P6`, 86_400);
     expect(await compared()).toEqual({
-      differing: expect.toSatisfy(isOf('P2', 'P3', 'P5')),
+      differing: expect.toSatisfy(isOf('P2', 'P3', 'P5', 'P6')),
       missing: ['P4'],
       extra: ['E'],
     });
     const bucket = Number.parseInt(createHash('md5').update('P2').digest('hex').slice(0, 3), 16);
     expect(await compared(null, new Set([bucket]))).toMatchObject({ differing: ['P2'], extra: [] });
     await repair(
-      ['P2', 'P3', 'P4', 'P5'].map((vbid) => eventOf(vbid, bodyOf(harness, vbid))),
+      ['P2', 'P3', 'P4', 'P5', 'P6'].map((vbid) => eventOf(vbid, bodyOf(harness, vbid))),
       ['E'],
     );
     expect(await compared()).toEqual(EQUAL);

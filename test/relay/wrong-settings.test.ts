@@ -65,7 +65,7 @@ describe('a relay with wrong settings of sinks', { tags: ['slow'] }, () => {
     const wrong = watched.store.sinks.list().filter(({ name }) => Object.hasOwn(wrongs, name));
     for (const row of wrong) expect(row).toMatchObject({ state: 'running', cursor: 0, delivered: 0 });
     const show = (verb: string, env = watched.env) => runHere(verb.split(' '), env, watched.directory);
-    // No relay has fed this mirror, and noted what is wrong.
+    // No relay has fed this mirror, and noted the errors.
     const unfed = { ...watched.env, CATCHWORD_DB: temporaryMirror().store.path };
     for (const verb of ['sink list', 'status', 'doctor']) {
       for (const env of [watched.env, unfed]) {

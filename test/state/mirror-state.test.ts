@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { serve } from '../http/place.ts';
 import { MINUTE, mirrorScene } from '../operate/scene.ts';
 import { execute } from '../support/sqlite.ts';
@@ -138,6 +139,17 @@ const STATES: Record<string, Row> = {
     problems: ['sink:shop'],
     unready: /sink shop is stopped/,
     page: /The sink shop is stopped: it receives nothing/,
+  },
+  'a sink that fails although nothing waits for it': {
+    arrange: ({ sink, store, clock }) => {
+      sink('shop', 'running');
+      writeUnder(store.relayLease, clock.now(), ({ sinks }) => {
+        const { id = 0 } = sinks.get('shop') ?? {};
+        sinks.fail(id, 'its fill cannot end', clock.now(), clock.now() + HOUR);
+      });
+    },
+    problems: ['sink:shop'],
+    page: /Sink shop fails\..*its fill cannot end/,
   },
   'a disk that is low': {
     arrange: ({ disk }) => {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { Run } from '../../src/catalog/run-types.ts';
 import { problemText } from '../../src/report/problem-text.ts';
@@ -118,4 +119,28 @@ it.each([
 it('an ignored field that is emptied with another one does not count', async () => {
   const { night } = await scene(120, { CATCHWORD_LOSS_LIMIT: '0', CATCHWORD_IGNORE_FIELDS: '/title' });
   expect(await night(120, 2)).toMatchObject({ updated: 120, emptied: null, unusual: null });
+});
+
+it('runs of a day that each empty a little are judged together, until one of them was unusual', async () => {
+  const { db, night } = await scene(400, { CATCHWORD_LOSS_LIMIT: '100' });
+  expect((await night(60)).unusual).toBeNull();
+  expect((await night(100)).unusual).toBeNull();
+  const third = await night(103);
+  expect(third).toMatchObject({ emptied: { title: 3 }, unusual: { products: 103, earlier: 100, living: 400 } });
+  expect(problemsAt(db)[0]).toContain(
+    'is unusual: it and the runs of the 24 hours before emptied title of 103 of 400 products',
+  );
+  // Its sinks have waited for a decision, so what it counted does not count again.
+  expect((await night(200)).unusual).toBeNull();
+  expect((await night(205)).unusual).toMatchObject({ products: 102, earlier: 97 });
+});
+
+it('runs of an earlier day do not count for a run that empties a little', async () => {
+  const { db, night } = await scene(400, { CATCHWORD_LOSS_LIMIT: '100' });
+  await night(90);
+  const sqlite = new Database(db);
+  sqlite.exec('UPDATE runs SET started_at = started_at - 86400001');
+  sqlite.close();
+  expect((await night(180)).unusual).toBeNull();
+  expect((await night(191)).unusual).toMatchObject({ products: 101, earlier: 90 });
 });

@@ -3,8 +3,11 @@ import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
+import { NO_COUNTS } from '../operate/scene.ts';
 import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 
 const SELECTION = '{}';
 
@@ -137,6 +140,32 @@ describe('an unusual run', () => {
     unusualRun(mirror, shop(300, '{}'));
     await held();
     expect(mirror.sink().cursor).toBe(600);
+  });
+
+  it('is left out of what readers ask for with --approved, until no sink waits any more', async () => {
+    const { mirror, held, decide } = await fedShop(300);
+    unusualRun(mirror, shop(300, 'null'));
+    await held();
+    const directory = temporaryDirectory();
+    const env = { CATCHWORD_DB: mirror.store.path, CATCHWORD_BASE_URL: 'http://service.example' };
+    const read = async (args: string) => {
+      const { stdout, code } = await runHere(args.split(' '), env, directory);
+      expect(code).toBe(0);
+      return stdout.trimEnd().split('\n');
+    };
+    const emptied = (lines: readonly string[]) => lines.filter((line) => line.includes('"price":null')).length;
+    const approved = await read('export - --approved');
+    expect([approved.length, emptied(approved)]).toEqual([300, 0]);
+    expect(emptied(await read('export -'))).toBe(300);
+    expect(await read('changes --approved')).toHaveLength(300);
+    expect(await read('changes')).toHaveLength(600);
+    decide('release');
+    await mirror.caughtUp();
+    writeUnder(mirror.store.keeperLease, Date.now(), ({ runs }) => {
+      const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
+      runs.end(id, { state: 'complete', finishedAt: 1, proof: null, reasons: [], error: null, counts: NO_COUNTS });
+    });
+    expect(emptied(await read('export - --approved'))).toBe(300);
   });
 
   it.each([

@@ -4,6 +4,7 @@ import { printable } from '../../base/printable.ts';
 import { configuredSource, eventText } from '../../catalog/event.ts';
 import { CHANGE_OPS, type ChangeFilter } from '../../catalog/run-types.ts';
 import type { Config } from '../../settings/config.ts';
+import { approvedTo } from '../../state/mirror-state.ts';
 import { requireKnownSeq } from '../../store/history/history.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
@@ -24,11 +25,12 @@ interface Options extends ChangeFilter, GivenView {
   readonly since?: number;
   readonly limit?: number;
   readonly follow?: boolean;
+  readonly approved?: boolean;
 }
 
 async function printChanges(
   context: CommandContext,
-  { after, since = 0, limit = Number.POSITIVE_INFINITY, follow, ...filter }: Options,
+  { after, since = 0, limit = Number.POSITIVE_INFINITY, follow, approved, ...filter }: Options,
   store: Store,
   { baseUrl }: Config,
 ): Promise<void> {
@@ -41,7 +43,9 @@ async function printChanges(
   let left = limit;
   while (left > 0 && !context.signal.aborted) {
     const { changes, to } = reader.changes(cursor, BATCH, left, filter, view);
+    const last = approved === true ? approvedTo(store) : Number.MAX_SAFE_INTEGER;
     for (const change of changes) {
+      if (change.seq > last) break;
       const hasRoom = context.stdout.write(`${eventText(change, store.incarnation, source)}\n`);
       if (!hasRoom) await drained(context);
       if (context.signal.aborted) break;
@@ -49,8 +53,8 @@ async function printChanges(
     left -= changes.length;
     // Lets a signal arrive, also while nothing matches or stdout takes everything at once.
     await nextTurn();
-    const isRead = to === cursor;
-    cursor = to;
+    const isRead = to === cursor || cursor >= last;
+    cursor = Math.min(to, Math.max(cursor, last));
     if (!isRead) continue;
     if (!follow || readerIsGone()) break;
     store.check();
@@ -69,6 +73,7 @@ export function changesCommand(context: CommandContext): Command {
     .option('--where <sql>', 'print what a reader sees of the products for which this is true')
     .option('--fields <list>', 'print only these members, or what an SQL expression yields')
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1))
+    .option('--approved', 'print only changes before an unusual run that is still a problem')
     .option('--follow', 'keep printing new changes until interrupted')
     .option('--json', 'accepted; the output is always NDJSON')
     .action((options: Options) =>

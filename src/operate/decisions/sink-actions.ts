@@ -115,9 +115,14 @@ function askCheck(
   const removesAll = action === 'repair-all';
   const repair = action.startsWith('repair');
   const deep = removesAll || action.endsWith('-deep');
-  // A comparison that does as much is asked for already, maybe under way: it must not lose its result, or its repair.
+  // What somebody else has asked for, which may be under way, is done as well: neither loses its result, or its repair.
   const isAsked = asked !== null && asked.deep >= deep && asked.repair >= repair && asked.removesAll >= removesAll;
-  if (!isAsked) store.sinks.askCheck(id, { id: randomUUID(), deep, repair, removesAll });
+  const all = {
+    deep: deep || asked?.deep === true,
+    repair: repair || asked?.repair === true,
+    removesAll: removesAll || asked?.removesAll === true,
+  };
+  if (!isAsked) store.sinks.askCheck(id, { id: randomUUID(), ...all });
   return `the relay compares ${name} with its source${repair ? ', and repairs it' : ''}`;
 }
 

@@ -38,6 +38,8 @@ export interface ConnectedStore<Connection, Events> {
   readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore<Events>>;
   /** Whether its open stores have a verifier. */
   readonly verifies?: boolean;
+  /** Whether its open stores have `filled`. */
+  readonly endsFills?: boolean;
   readonly size?: (connection: Connection) => Promise<StoredSize>;
   readonly drop?: (connection: Connection) => Promise<string>;
   readonly check: (connection: Connection, ...given: Parameters<Sink['check']>) => Promise<string>;
@@ -155,7 +157,9 @@ function createSink<Connection, Events>(
     },
     fillBegins: (mark, signal) => call(signal, (opened) => opened.fillBegins?.(mark, signal)),
     fillEnds: (kept, mark, signal) => call(signal, (opened) => opened.fillEnds?.(kept, mark, signal)),
-    filled: (signal) => call(signal, async (opened) => (await opened.filled?.(signal)) ?? null),
+    ...(store.endsFills === true && {
+      filled: (signal) => call(signal, async (opened) => (await opened.filled?.(signal)) ?? null),
+    }),
     recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),

@@ -272,6 +272,7 @@ export const createNatsSink: SinkFactory = (settings) => {
   return createConnectedSink({
     hide: settings.hide,
     verifies: true,
+    endsFills: bucket !== null,
     batch: { events: BATCH_EVENTS, chars: 4_000_000 },
     connect: (life) => connect(settings, options, life),
     open,

@@ -52,6 +52,17 @@ function bytesOf(vbid: string): Buffer {
   return vbid.endsWith('\t') ? Buffer.from(vbid.slice(0, -1), 'latin1') : Buffer.from(vbid);
 }
 
+/** Reads keys. A key that was removed meanwhile, is of another type, or is going to expire, has no text. */
+async function textsOf(db: Redis, keys: readonly Buffer[]): Promise<readonly string[]> {
+  const texts = await db.mget([...keys]);
+  const lives = (await db.pipeline(keys.map((key) => ['pttl', key])).exec()) ?? [];
+  return texts.map((text, at) => {
+    const [error, leftMs] = lives[at] ?? [];
+    if (error) throw error;
+    return Number(leftMs) >= 0 ? '' : (text ?? '');
+  });
+}
+
 /** Makes the sink of `keys=PREFIX`. */
 export function createRedisKeysSink(settings: SinkSettings, name: string): Sink {
   const prefix = `${name}:`;
@@ -116,8 +127,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     async function* values() {
       await check();
       for await (const vbids of stored(db)) {
-        const texts = vbids.length === 0 ? [] : await db.mget(vbids.map(keyOf));
-        // A key that was removed meanwhile, or is of another type, has no text.
+        const texts = vbids.length === 0 ? [] : await textsOf(db, vbids.map(keyOf));
         yield vbids.map((vbid, at) => ({ vbid, text: texts[at] ?? '' }));
       }
       await check();
@@ -151,6 +161,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
   return createConnectedSink({
     hide: settings.hide,
     verifies: true,
+    endsFills: true,
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(settings, life),
     open,

@@ -114,7 +114,7 @@ type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 export type RunReader = ReturnType<typeof createRunReader>;
 
 export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
-  const { number, row, rows, tuple, value, values } = queries;
+  const { number, row, rows, tuple, tuples, value, values } = queries;
   /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
   const counts = row<[id: number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
@@ -179,6 +179,11 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
       const [run = 0, unusual] = unusualAfter(afterRun) ?? [];
       return unusual === undefined ? undefined : { run, ...(JSON.parse(unusual) as Unusual) };
     },
+    /** Of how many products runs before this one, since a time and after the newest unusual run, emptied each field. */
+    emptiedBefore: tuples<[runId: number, sinceMs: number], [field: string, products: number]>(
+      `SELECT key, sum(value) FROM runs, json_each(emptied)
+       WHERE runs.id < ? AND runs.id > ${LAST_UNUSUAL} AND started_at >= ? GROUP BY key`,
+    ),
     /** The number of the newest unusual run; 0 if there is none. */
     lastUnusual: number<[]>(`SELECT ${LAST_UNUSUAL}`),
     hasTick: (tick: string) => runOfTick(tick) !== null,

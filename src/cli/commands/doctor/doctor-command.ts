@@ -179,7 +179,7 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
   const opened = openedMirror(config);
   try {
     const configs = sinkConfigs(config.sinks, opened?.sinks.hasFed);
-    // What is wrong with the others was said.
+    // The settings of the others are wrong, which was said.
     const sinks = config.sinks.filter((_, at) => configs[at]?.problems === undefined);
     findings.push(...examineProxies(config, sinks));
     findings.push(await examine('Redis', () => checkRedis(config)));

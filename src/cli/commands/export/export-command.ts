@@ -11,6 +11,7 @@ import { printableLines } from '../../../base/printable.ts';
 import { configuredSource, eventText, oneLine } from '../../../catalog/event.ts';
 import { parquetChunks } from '../../../catalog/parquet-chunks.ts';
 import { plural, size } from '../../../report/text.ts';
+import { approvedTo } from '../../../state/mirror-state.ts';
 import { checkedTarget, partOf, withOwnFile } from '../../../store/file/back-up.ts';
 import { backupFailed } from '../../../store/file/copy-mirror.ts';
 import { copyInterrupted } from '../../../store/file/copy-subprocess.ts';
@@ -32,6 +33,7 @@ type Format = (typeof FORMATS)[number];
 interface Options extends JsonOption, GivenView {
   readonly format?: Format;
   readonly at?: Moment;
+  readonly approved?: boolean;
   readonly changes?: { readonly after: number; readonly upTo: number | undefined };
   readonly excel?: boolean;
   readonly replace?: boolean;
@@ -182,7 +184,8 @@ async function exportTo(context: CommandContext, given: string | undefined, opti
   await onMirror(context, 'read', async (store, config) => {
     store.keepFewPages();
     const newest = store.changes.lastSeq();
-    const last = changes?.upTo ?? Math.max(newest, changes?.after ?? 0);
+    const last =
+      (options.approved === true ? approvedTo(store) : changes?.upTo) ?? Math.max(newest, changes?.after ?? 0);
     const seq = at === undefined ? requireKnownSeq('--changes', last, newest) : seqOf(store, '--at', at);
     const source = eventSource(store.source, configuredSource(config.baseUrl));
     const job: Export = { store, seq, source, view, absence: createAbsence(view?.paths ?? []), count: 0 };
@@ -222,12 +225,15 @@ export function exportCommand(context: CommandContext): Command {
     .option('--at <when>', 'the products as of this change, or of this time (default: now)', (text) =>
       parseMoment('--at', text),
     )
+    .addOption(
+      new Option('--approved', 'the products as of before an unusual run that is still a problem').conflicts('at'),
+    )
     .option('--where <expression>', 'only products for which this is true: SQL over the columns of the view catalog')
     .option('--fields <list>', 'only these members, or an SQL expression that yields a JSON object')
     .addOption(
       new Option('--changes <range>', 'the changes after FROM, instead of products: FROM.. or FROM..TO')
         .argParser(rangeOf)
-        .conflicts(['at', 'where', 'fields']),
+        .conflicts(['at', 'approved', 'where', 'fields']),
     )
     .option('--excel', 'CSV for Excel: byte order mark, semicolons, no formulas')
     .option('--json', 'print one JSON document about the file')

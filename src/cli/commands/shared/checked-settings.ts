@@ -20,7 +20,7 @@ export interface ConfigFor {
 
 /**
  * An error for every setting that is wrong, schedules and addresses of channels included.
- * @param isOfSinks whether to name what is wrong with sinks, too, which stops nothing but these
+ * @param isOfSinks whether to name wrong settings of sinks, too, which stop only their sinks
  */
 export function settingProblems(environment: Environment, need: Need, isOfSinks = false): CatchwordError[] {
   const { values, problems, attempt } = readSettings(environment, need === 'source');

@@ -5,7 +5,7 @@ import { requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../../operate/decisions/submit-decision.ts';
 import { checkJson } from '../../../report/sink-report.ts';
 import type { SinkRow } from '../../../store/rows/sink-rows.ts';
-import type { SinkCheck } from '../../../store/schema/sink-tables.ts';
+import type { CheckRequest, SinkCheck } from '../../../store/schema/sink-tables.ts';
 import type { Store } from '../../../store/store.ts';
 import type { CommandContext } from './command-context.ts';
 import type { JsonOption, Result } from './output-format.ts';
@@ -50,17 +50,25 @@ function fedSink({ clock }: CommandContext, store: Store, name: string): SinkRow
   return row;
 }
 
-/** Waits for the result of the request. @throws CatchwordError SINK_UNVERIFIED */
-async function resultOf(context: CommandContext, store: Store, name: string, id: string): Promise<SinkCheck> {
-  for (;;) {
-    const found = requireSink(store, name).checked;
-    if (found?.id === id && found.error !== null) {
+/** Waits for the result of the request. @param before the last result before it @throws CatchwordError SINK_UNVERIFIED */
+async function resultOf(
+  context: CommandContext,
+  store: Store,
+  name: string,
+  asked: CheckRequest,
+  before: string | undefined,
+): Promise<SinkCheck> {
+  for (let { id } = asked; ; ) {
+    const { checked: found, checkAsked: next } = requireSink(store, name);
+    // Whatever came after this request does the same, and maybe more; the result of either answers it.
+    const isSame = found !== null && found.deep >= asked.deep && found.repair >= asked.repair;
+    if (found !== null && (found.id === id || (next === null && isSame && found.id !== before))) {
+      if (found.error === null) return found;
       throw notCompared(name, found.error, found.repair ? 'fully repaired' : 'compared');
     }
-    if (found?.id === id) return found;
-    const { checkAsked } = fedSink(context, store, name);
-    if (checkAsked !== null && checkAsked.id !== id)
-      throw notCompared(name, 'another comparison was asked for meanwhile');
+    if (next === null) throw notCompared(name, 'somebody has withdrawn the request');
+    id = next.id;
+    fedSink(context, store, name);
     await context.clock.sleep(POLL_MS, context.signal);
   }
 }
@@ -74,12 +82,14 @@ export async function verifySink(
 ): Promise<Result> {
   const decision = { who: commandUser(), action: actionOf(options), target: name, argument: null };
   fedSink(context, store, name);
-  const asked = store.request(() => {
+  const { before, asked } = store.request(() => {
+    const before = requireSink(store, name);
     carryOutNow(store, decision, context.clock.now());
-    return requireSink(store, name).checkAsked?.id ?? '';
+    return { before, asked: requireSink(store, name).checkAsked };
   });
+  if (asked === null) throw new Error('the mirror has lost the request');
   try {
-    const { held } = await resultOf(context, store, name, asked);
+    const { held } = await resultOf(context, store, name, asked, before.checked?.id);
     const found = checkJson(requireSink(store, name));
     if (found === null) throw new Error('the mirror has lost the comparison');
     if (found.remaining > 0) context.setExitCode(held === found.remaining ? EXIT.held : EXIT.differences);
@@ -91,7 +101,8 @@ export async function verifySink(
   } finally {
     store.request(({ sinks }) => {
       const { id, checkAsked } = requireSink(store, name);
-      if (checkAsked?.id === asked) sinks.askCheck(id, null);
+      // Not if another command waits for it, too.
+      if (before.checkAsked === null && checkAsked?.id === asked.id) sinks.askCheck(id, null);
     });
   }
 }

@@ -53,7 +53,7 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
     }
   }
 
-  async function remove(gone: readonly TextRow[], fill: number): Promise<void> {
+  async function remove(gone: readonly TextRow[], fill: number, how: How): Promise<void> {
     if (removals === 'delete') {
       await db.forKeys((list) => `DELETE FROM ${names.table} WHERE vbid IN (${list})`, gone.map(keyOf));
       return;
@@ -62,7 +62,8 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
     const rows = gone.map(({ texts: [vbid = null, seq = null, time = null] }) =>
       textRow([time, time, seq, fill, vbid]),
     );
-    await db.each(`UPDATE ${names.table} SET ${set} WHERE vbid = ?`, rows);
+    const which = how === 'repair' ? 'vbid = ? AND removed_at IS NULL' : 'vbid = ?';
+    await db.each(`UPDATE ${names.table} SET ${set} WHERE ${which}`, rows);
   }
 
   /** Keeps the changes that may overwrite their rows, locks these rows, and deletes their parts. */
@@ -80,7 +81,8 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
       living: living.filter((row) => isOlder(row, seqAt)),
       gone: gone.filter((row) => known.has(keyOf(row)) && isOlder(row, 1)),
     };
-    const replaced = [...kept.living, ...kept.gone].map(keyOf);
+    // A repair also removes parts of a product that is not there.
+    const replaced = [...kept.living, ...(how === 'repair' ? gone : kept.gone)].map(keyOf);
     for (const part of PART_NAMES)
       await db.forKeys((list) => `DELETE FROM ${names[part]} WHERE vbid IN (${list})`, replaced);
     return { ...kept, known };
@@ -103,7 +105,7 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
         const rows = changes.parts[part].filter((row) => written.has(keyOf(row)));
         await db.each(insertText(names[part], Object.keys(partColumns[part])), rows);
       }
-      await remove(gone, fill);
+      await remove(gone, fill, how);
     },
   };
 }
@@ -174,6 +176,7 @@ export function mysqlTables(db: MysqlConnection, { table, names, removals }: Tab
         await remove(
           gone.map(({ vbid }) => textRow([vbid, written.cursor, time])),
           0,
+          'deliver',
         );
         await deleteOrphans('p.vbid > ? AND p.vbid <= ?', [last, reached]);
         return reached;

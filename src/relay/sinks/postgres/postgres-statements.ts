@@ -64,12 +64,14 @@ function deliverText(names: TableNames, removals: Removals, how: How): string {
     removals === 'delete'
       ? `DELETE FROM ${table} AS t USING moved, ${listed} WHERE ${isGone} RETURNING t.vbid`
       : `UPDATE ${table} AS t SET removed_at = to_timestamp(gone.at), changed_at = to_timestamp(gone.at), seq = gone.seq,
-           fill = moved.fill FROM moved, ${listed} WHERE ${isGone} RETURNING t.vbid`;
+           fill = moved.fill FROM moved, ${listed} WHERE ${isGone}${how === 'repair' ? ' AND t.removed_at IS NULL' : ''} RETURNING t.vbid`;
   const kept = removals === 'delete' && !isNew ? `WHERE t.vbid <> ALL($${gone}::text[])` : '';
   const overwrite = `ON CONFLICT (vbid) DO UPDATE
     SET ${stored.map((name) => `${name} = excluded.${name}`).join(', ')}, removed_at = NULL
     WHERE ${isOlder('excluded.fill', 'excluded.seq')}`;
-  const deletes = deleteParts(names, 'p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)');
+  // A repair also removes parts of a product that is not there.
+  const rest = how === 'repair' ? ` UNION ALL SELECT gone.vbid FROM moved, ${listed}` : '';
+  const deletes = deleteParts(names, `p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed${rest})`);
   return `WITH moved AS (
       UPDATE ${cursor} AS c SET incarnation = $2, generation = $3, cursor = $4, at = $5, late = $6,
         has_rows = cardinality($${product}::text[]) > 0 OR EXISTS (SELECT FROM ${table} AS t ${kept})

@@ -131,6 +131,7 @@ export const createS3Sink: SinkFactory = (settings) => {
   const target = createHttpTarget({ url: place.endpoint, proxies, timeoutMs: TIMEOUT_MS, isPrivateAllowed: true });
   return createConnectedSink({
     hide: settings.hide,
+    endsFills: true,
     batch: { events: 10_000, chars: 16_000_000 },
     // With a second connection, a snapshot does not hold up deliveries.
     connect: async (life) => ({ bucket: createBucket(target, target.connect(life, 2), life, place), life }),

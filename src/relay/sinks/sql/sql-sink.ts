@@ -45,6 +45,7 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
       toSinkError,
       hide,
       verifies: true,
+      endsFills: true,
       connect: async (life) => {
         const db = await server.connect(url, asked, life);
         return { db, options: { table, names: await resolveNames(db, table), removals } };

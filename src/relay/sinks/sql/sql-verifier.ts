@@ -105,8 +105,9 @@ export function createSqlVerifier<Changes>(
   const { comparedOf, numberOf, numbersOf, rowNumberSql } = createNumbers(dialect, positions);
 
   /**
-   * SQL: key, bucket and digest of the living products of a step. One list that is grouped, because a join with the parts
-   * takes hours if PostgreSQL has no statistics of a new table.
+   * SQL: key, bucket and digest of the living products of a step, and of parts of a product that is not there: one more than
+   * there should be. One list that is grouped, because a join with the parts takes hours if PostgreSQL has no statistics of a
+   * new table.
    */
   function digestsSql(deep: boolean, buckets: ReadonlySet<number> | null, range: () => string): string {
     const bucketOf = (key: string): string => numberSql(md5Sql(key), 3);
@@ -115,8 +116,8 @@ export function createSqlVerifier<Changes>(
       return `SELECT t.vbid, ${kind} AS kind, ${rowNumberSql(kind, columns)} AS number FROM ${names[KINDS[kind] ?? 'table']} AS t
         WHERE ${range()}${chosen}${kind === 0 ? ' AND t.removed_at IS NULL' : ''}`;
     });
-    return `SELECT vbid, ${bucketOf('vbid')} AS bucket, mod(sum(number), ${MODULUS}) AS digest
-      FROM (${rows.join(' UNION ALL ')}) AS numbered GROUP BY vbid HAVING min(kind) = 0`;
+    return `SELECT vbid, min(kind) AS kind, ${bucketOf('vbid')} AS bucket, mod(sum(number), ${MODULUS}) AS digest
+      FROM (${rows.join(' UNION ALL ')}) AS numbered GROUP BY vbid`;
   }
 
   /** Walks over the table, in the order of its key. @param of makes a SELECT of a name, a number of products and their total */
@@ -127,10 +128,16 @@ export function createSqlVerifier<Changes>(
     of: (digests: string) => string,
   ) {
     const { incarnation, generation, cursor: at, late } = mark;
-    const bound = `SELECT max(vbid) AS last FROM
-      (SELECT vbid FROM ${names.table} WHERE vbid > ${parameter(1)} ORDER BY vbid LIMIT `;
     const steps = inSteps(isTooMuch, STEP, async (after, size) => {
-      const [{ last }] = boundSchema.parse(await query(`${bound}${size}) AS step`, [after]));
+      const keys: string[] = [];
+      const next = (table: string): string =>
+        `(SELECT vbid FROM ${table} WHERE vbid > ${parameter(keys.push(after))} ORDER BY vbid LIMIT ${size})`;
+      const lastOf = (tables: readonly string[]): string =>
+        `(SELECT max(vbid) FROM (${tables.map(next).join(' UNION ALL ')}) AS step)`;
+      // Behind the last product, parts of others may be left.
+      const parts = deep ? [lastOf(PART_NAMES.map((part) => names[part]))] : [];
+      const bound = [lastOf([names.table]), ...parts, 'NULL'].join(', ');
+      const [{ last }] = boundSchema.parse(await query(`SELECT coalesce(${bound}) AS last`, keys));
       if (last === null) return null;
       const values: unknown[] = [];
       const bind = (value: unknown): string => parameter(values.push(value));
@@ -171,9 +178,11 @@ export function createSqlVerifier<Changes>(
     },
     products: async function* (deep, buckets, mark) {
       const each = (digests: string): string =>
-        `SELECT vbid AS name, 1 AS products, digest AS total FROM (${digests}) AS digests`;
+        `SELECT vbid AS name, CASE kind WHEN 0 THEN 1 ELSE 0 END AS products, digest AS total FROM (${digests}) AS digests`;
       for await (const found of walk(deep, buckets, mark, each)) {
-        yield found.map(({ name, total }) => ({ vbid: name, digest: total.toString(16).padStart(DIGITS, '0') }));
+        yield found.map(({ name, products, total }) => {
+          return { vbid: name, digest: total.toString(16).padStart(DIGITS, '0'), isRest: products === 0 };
+        });
       }
     },
     differences: async (events) => {
