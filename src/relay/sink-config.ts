@@ -37,6 +37,8 @@ export interface SinkConfig extends Configured<Sink> {
   readonly refused: 'park' | 'stop';
   /** How often the relay compares its store with the source, deeply; undefined: only if somebody asks. */
   readonly verifyEveryMs?: number | undefined;
+  /** What no two sinks share: the identity, and what tells the receivers of webhooks apart. May be secret. */
+  readonly store: string;
   /** What it gets of each product; null: every product whole. */
   readonly view: View | null;
 }
@@ -55,6 +57,8 @@ interface SinkKind extends Kind<SinkFactory> {
   readonly isPath?: boolean;
   /** Further text that identifies the store; only a digest of the text is shown. */
   identifiedBy?(url: URL): string;
+  /** What its store may tell two sinks apart by. */
+  apartBy?(url: URL): string;
   /** The option with which its store drops events. It then does not name every product, so it cannot be compared. */
   readonly drops?: string;
 }
@@ -72,6 +76,13 @@ function hostsOf(urls: readonly URL[], port: string): string {
   return urls.map((url) => `${url.hostname}:${url.port || port}`).join(',');
 }
 
+/** A path without needless percent-encoding. */
+function spelled({ pathname }: URL): string {
+  return pathname.replace(/%[\da-f]{2}/gi, (code) =>
+    /^[\w.~-]$/.test(decoded(code)) ? decoded(code) : code.toUpperCase(),
+  );
+}
+
 const KINDS: Readonly<Record<string, SinkKind>> = {
   jsonl: {
     schemes: ['jsonl:'],
@@ -84,7 +95,8 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     schemes: ['webhook+https:', 'webhook+http:'],
     // The path and query of a webhook are often secret, and the query often contains a key that changes.
     address: ({ origin }) => origin,
-    identifiedBy: ({ pathname }) => pathname,
+    identifiedBy: spelled,
+    apartBy: ({ search }) => search,
     load: async () => (await import('./sinks/webhook-sink.ts')).createWebhookSink,
   },
   postgres: {
@@ -130,7 +142,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     schemes: ['module:'],
     isPath: true,
     address: pathOf,
-    identifiedBy: ({ pathname, search }) => `${pathname}${search}`,
+    identifiedBy: ({ searchParams }) => [...searchParams].sort().join('&'),
     load: async (url) => {
       const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
       if (typeof loaded.createSink !== 'function') throw new Error('it does not export a function createSink');
@@ -261,6 +273,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     kind,
     address,
     identity,
+    store: `${identity}${found.apartBy?.(url) ?? ''}`,
     refused: common.data.refused,
     verifyEveryMs: common.data.verify,
     view: viewOrNull(viewText(setting.where, setting.fields), { where: `${env}_WHERE`, fields: `${env}_FIELDS` }),
@@ -301,15 +314,14 @@ function isWithin(inner: string, outer: string): boolean {
 
 /**
  * Rejects two sinks of one store: each would remove what the other has delivered. The mark of a store that two addresses spell
- * in different ways names its sink, which is found when it is opened. A webhook, or a module, may tell its senders apart.
+ * in different ways names its sink, which is found when it is opened.
  * @throws CatchwordError CONFIG_INVALID
  */
 export function requireOwnStores(sinks: readonly SinkConfig[]): void {
-  const named = sinks.filter(({ kind }) => KINDS[kind]?.identifiedBy === undefined);
-  for (const [at, one] of named.entries()) {
+  for (const [at, one] of sinks.entries()) {
     const isShared = (other: SinkConfig): boolean =>
-      other.kind === one.kind && (isWithin(one.identity, other.identity) || isWithin(other.identity, one.identity));
-    const other = named.slice(0, at).find(isShared);
+      other.kind === one.kind && (isWithin(one.store, other.store) || isWithin(other.store, one.store));
+    const other = sinks.slice(0, at).find(isShared);
     if (other === undefined) continue;
     throw new CatchwordError(
       'CONFIG_INVALID',

@@ -33,6 +33,8 @@ const SHORT =
 const SEARCHES = /^(glob|instr|like|[lr]?trim)$/;
 const SEARCHED_AT_ONCE = 5;
 
+const NOTHING: Size = { products: 0, literal: 0, addr: 0 };
+
 type Registers = ReadonlyMap<number, Size>;
 
 function merged(one: Registers | undefined, other: Registers | undefined): Map<number, Size> {
@@ -100,6 +102,8 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
         const { products = 0, literal = 0 } = registers.get(p1 + next) ?? {};
         write(p2 + next, products, literal);
       }
+    } else if (opcode === 'Move') {
+      for (let next = 0; next < p3; next++) registers.set(p2 + next, registers.get(p1 + next) ?? NOTHING);
     } else if (opcode === 'Concat') {
       const all = sizeOf(p1) + sizeOf(p2);
       cost += all;
