@@ -142,7 +142,11 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     schemes: ['module:'],
     isPath: true,
     address: pathOf,
-    identifiedBy: ({ searchParams }) => [...searchParams].sort().join('&'),
+    identifiedBy: ({ searchParams }) =>
+      [...searchParams]
+        .map((option) => option.join('='))
+        .sort()
+        .join('&'),
     load: async (url) => {
       const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
       if (typeof loaded.createSink !== 'function') throw new Error('it does not export a function createSink');

@@ -99,9 +99,9 @@ function expectKeys(found: ReadonlyMap<string, unknown>, expected: ReadonlyMap<s
     [...keys].flatMap((key) => (has.has(key) ? [] : JSON.stringify(key).slice(0, 80)));
   const [lacks, extra] = [other(expected.keys(), found), other(found.keys(), expected)];
   const sentences = [
-    ...(lacks.length === 0 ? [] : `the store lacks ${lacks.length} of ${expected.size} products, such as ${lacks[0]}`),
-    ...(extra.length === 0 ? [] : `it has ${extra.length} that were removed or never sent, such as ${extra[0]}`),
-  ];
+    lacks.length > 0 && `the store lacks ${lacks.length} of ${expected.size} products, such as ${lacks[0]}`,
+    extra.length > 0 && `it has ${extra.length} that were removed or never sent, such as ${extra[0]}`,
+  ].filter((sentence) => sentence !== false);
   assert.ok(sentences.length === 0, sentences.join('; '));
 }
 
