@@ -58,7 +58,9 @@ const ALIKE = [
   'null',
   '$a',
   '-',
-  ...['k'.repeat(255), `${'k'.repeat(254)}K`, `${'k'.repeat(254)} `],
+  'k'.repeat(255),
+  `${'k'.repeat(254)}K`,
+  `${'k'.repeat(254)} `,
 ];
 
 /** Products with such keys, and with numbers that another reader writes in other digits. */
@@ -69,7 +71,7 @@ export function alike(version: number): Version[] {
       version,
       nth,
       title: ` ${vbid} `,
-      price: '1.50',
+      amount: '1.50',
       edition: '007',
       format: '1e3',
       language: 'NO',
