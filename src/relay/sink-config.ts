@@ -37,6 +37,8 @@ export interface SinkConfig extends Configured<Sink> {
   readonly refused: 'park' | 'stop';
   /** How often the relay compares its store with the source, deeply; undefined: only if somebody asks. */
   readonly verifyEveryMs?: number | undefined;
+  /** What no two sinks share: the identity, and what tells the receivers of webhooks apart. May be secret. */
+  readonly store: string;
   /** What it gets of each product; null: every product whole. */
   readonly view: View | null;
   /** Errors of its settings: then it gets nothing, and nothing else stops. */
@@ -57,6 +59,8 @@ interface SinkKind extends Kind<SinkFactory> {
   readonly isPath?: boolean;
   /** Further text that identifies the store; only a digest of the text is shown. */
   identifiedBy?(url: URL): string;
+  /** What its store may tell two sinks apart by. */
+  apartBy?(url: URL): string;
   /** The option with which its store drops events. It then does not name every product, so it cannot be compared. */
   readonly drops?: string;
 }
@@ -74,6 +78,13 @@ function hostsOf(urls: readonly URL[], port: string): string {
   return urls.map((url) => `${url.hostname}:${url.port || port}`).join(',');
 }
 
+/** A path without needless percent-encoding. */
+function spelled({ pathname }: URL): string {
+  return pathname.replace(/%[\da-f]{2}/gi, (code) =>
+    /^[\w.~-]$/.test(decoded(code)) ? decoded(code) : code.toUpperCase(),
+  );
+}
+
 const KINDS: Readonly<Record<string, SinkKind>> = {
   jsonl: {
     schemes: ['jsonl:'],
@@ -86,7 +97,8 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     schemes: ['webhook+https:', 'webhook+http:'],
     // The path and query of a webhook are often secret, and the query often contains a key that changes.
     address: ({ origin }) => origin,
-    identifiedBy: ({ pathname }) => pathname,
+    identifiedBy: spelled,
+    apartBy: ({ search }) => search,
     load: async () => (await import('./sinks/webhook-sink.ts')).createWebhookSink,
   },
   postgres: {
@@ -132,7 +144,11 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     schemes: ['module:'],
     isPath: true,
     address: pathOf,
-    identifiedBy: ({ pathname, search }) => `${pathname}${search}`,
+    identifiedBy: ({ searchParams }) =>
+      [...searchParams]
+        .map((option) => option.join('='))
+        .sort()
+        .join('&'),
     load: async (url) => {
       const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
       if (typeof loaded.createSink !== 'function') throw new Error('it does not export a function createSink');
@@ -264,6 +280,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     kind,
     address,
     identity,
+    store: `${identity}${found.apartBy?.(url) ?? ''}`,
     refused: common.data.refused,
     verifyEveryMs: common.data.verify,
     view: viewOrNull(viewText(setting.where, setting.fields), { where: `${env}_WHERE`, fields: `${env}_FIELDS` }),
@@ -302,15 +319,21 @@ function isWithin(inner: string, outer: string): boolean {
   return inner === outer || (outer.endsWith(':*') && inner.startsWith(outer.slice(0, -1)));
 }
 
-/** Whether both have one store: each would remove what the other has delivered. A webhook, or a module, may tell them apart. */
+/** Whether both have one store: each would remove what the other has delivered. */
 function isShared(one: SinkConfig, other: SinkConfig): boolean {
-  if (one.kind !== other.kind || KINDS[one.kind]?.identifiedBy !== undefined) return false;
-  return isWithin(one.identity, other.identity) || isWithin(other.identity, one.identity);
+  return one.kind === other.kind && (isWithin(one.store, other.store) || isWithin(other.store, one.store));
 }
 
 /** A sink that gets nothing. @param place its kind and address, if only something else is wrong */
 function unusable(name: string, problems: readonly CatchwordError[], place?: SinkConfig): SinkConfig {
-  const nowhere = { kind: 'unknown', address: '–', identity: '', refused: 'park', errorText: messageOf } as const;
+  const nowhere = {
+    kind: 'unknown',
+    address: '–',
+    identity: '',
+    store: '',
+    refused: 'park',
+    errorText: messageOf,
+  } as const;
   const make = () => Promise.reject(settingsError(problems));
   return { ...(place ?? nowhere), name, view: null, problems, make };
 }

@@ -238,7 +238,7 @@ export function checkExpression(text: string, name: string, code: ViewErrorCode)
     checkSources(program, each?.p4 ?? null, invalid);
     checkCost(program, text, invalid);
     if (costOf(listed, program) > MOST_COPIES)
-      throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`);
+      throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
     return readsOf(program);
   } finally {
     sqlite.close();

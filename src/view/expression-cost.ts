@@ -33,6 +33,8 @@ const SHORT =
 const SEARCHES = /^(glob|instr|like|[lr]?trim)$/;
 const SEARCHED_AT_ONCE = 5;
 
+const NOTHING: Size = { products: 0, literal: 0, addr: 0 };
+
 type Registers = ReadonlyMap<number, Size>;
 
 function merged(one: Registers | undefined, other: Registers | undefined): Map<number, Size> {
@@ -53,6 +55,8 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
   const begin = program[0]?.p2 ?? 1;
   let cost = 0;
   let registers = new Map<number, Size>();
+  /** The largest of all records for sorting, grouping and comparing, which are read back. */
+  let recorded = 1;
   /** The registers at the targets of jumps that were passed. */
   const waiting = new Map<number, Registers>();
 
@@ -81,15 +85,25 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       return all * factor;
     };
 
-    if (opcode === 'Column') write(p3, 1);
-    else if (opcode === 'VColumn') write(p3, PATH_COLUMNS.includes(p2) ? (PATH_CHARACTERS * ELEMENTS) / CHARACTERS : 1);
-    else if (opcode === 'String8') write(p2, 0, p4?.length ?? 0);
+    // What an inner loop reads again of the product, or of an element of an outer loop, may be all of it each time.
+    const again = loop === undefined || loop.cursor === p1 ? 1 : ELEMENTS;
+    if (opcode === 'Column') write(p3, p1 === 0 ? again : recorded);
+    else if (opcode === 'VColumn')
+      write(p3, again * (PATH_COLUMNS.includes(p2) ? (PATH_CHARACTERS * ELEMENTS) / CHARACTERS : 1));
+    else if (opcode === 'MakeRecord') {
+      let all = 0;
+      for (let register = p1; register < p1 + p2; register++) all += sizeOf(register);
+      cost += all;
+      recorded = Math.max(recorded, all);
+    } else if (opcode === 'String8') write(p2, 0, p4?.length ?? 0);
     else if (/^(Null|Integer|Int64|Real)$/.test(opcode)) write(p2, 0);
     else if (opcode === 'Copy' || opcode === 'SCopy') {
       for (let next = 0; next <= (opcode === 'Copy' ? p3 : 0); next++) {
         const { products = 0, literal = 0 } = registers.get(p1 + next) ?? {};
         write(p2 + next, products, literal);
       }
+    } else if (opcode === 'Move') {
+      for (let next = 0; next < p3; next++) registers.set(p2 + next, registers.get(p1 + next) ?? NOTHING);
     } else if (opcode === 'Concat') {
       const all = sizeOf(p1) + sizeOf(p2);
       cost += all;

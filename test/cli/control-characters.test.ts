@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text as readText } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
@@ -56,7 +58,7 @@ it('sync prints a part of a page that is not JSON without control characters', a
   expect(ended.stderr).toContain("the page is not JSON (Unexpected token '\\u001b')");
   const runs = await runHere(['runs'], settings, directory);
   expectPrintable(runs);
-}, 60_000);
+});
 
 it('commands print what a store says without control characters, colours included', () => {
   const setting = { env: 'CATCHWORD_SINK_A', name: 'a', url: 'postgres://u:topsecret@h/shop', secret: undefined };
@@ -82,4 +84,48 @@ it('sink list and status escape an error that the mirror has kept', async () => 
     );
     expect(ended.stdout, args).toContain('hidden \\u001b[8m from here \\u009b31m');
   }
+});
+
+it('commands on a terminal print no colour that a product has', { tags: ['slow'], timeout: 60_000 }, async () => {
+  const evil = String.raw`\u001b[8mx\u009b8m\u202e`;
+  const text = (version: number) =>
+    ['title', 'publisher', 'format', 'language', 'edition'].map((name) => `"${name}":"${evil}${version}"`).join(',');
+  const product = (version: number) =>
+    Buffer.from(
+      `{"vbid":"A\u202e","contributors":[{"name":"${evil}"}],"${evil}":"${evil}${version}",${text(version)}}`,
+    );
+  const unusable = Buffer.from(`{"vbid":"B${evil}",${text(1)}}`);
+  const source = await startRawSource([product(1), unusable]);
+  const directory = temporaryDirectory();
+  const settings = settingsFor(source.url, join(directory, 'catalog.db'), {
+    CATCHWORD_SINK_SHOP: `jsonl:${join(directory, 'out.jsonl')}`,
+    CATCHWORD_REMOVAL_LIMIT: '0',
+  });
+  const printed: string[] = [];
+  const asked = async (...args: string[]): Promise<void> => {
+    const stdout = Object.assign(new PassThrough(), { isTTY: true });
+    const shown = readText(stdout);
+    const { stderr } = await runHere(args, settings, directory, { stdout });
+    stdout.end();
+    printed.push(`${args[0]}: ${await shown}${stderr}`);
+  };
+  await asked('sync');
+  source.items = [product(2), unusable];
+  for (const line of ['verify', 'sync', 'status', 'runs', 'run 1', 'search x', 'rejected', 'sink list'])
+    await asked(...line.split(' '));
+  const key = 'A\u202e';
+  for (const args of [
+    ['product', key, '--history'],
+    ['product', key, '--sink', 'shop'],
+    ['sink', 'preview', 'shop', '--fields', 'title'],
+  ])
+    await asked(...args);
+  source.items = [unusable];
+  await asked('sync', '--full');
+  await asked('run', '3');
+  const isObeyed = (one: string): boolean => one.includes('\u001b[8m') || /\u009b|\p{Bidi_Control}/u.test(one);
+  expect(printed.filter(isObeyed)).toEqual([]);
+  // Its own colours are there, and the texts.
+  expect(printed.join('')).toContain('\u001b[1m');
+  expect(printed.filter((one) => one.includes('\\u001b[8m')).length).toBeGreaterThan(5);
 });

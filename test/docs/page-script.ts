@@ -164,7 +164,8 @@ function run({ page, language, code }: Block, places: Places): string {
 /** The script of a page. @throws if nothing runs one of its blocks */
 export function scriptOf(blocks: readonly Block[], places: Places): string {
   const parts = blocks.map(
-    (block, nth) => `echo '--- block ${nth + 1} (${block.language})' >&2\n${run(block, places)}`,
+    (block, nth) =>
+      `for out in 1 2; do echo '--- block ${nth + 1} (${block.language})' >&$out; done\n${run(block, places)}`,
   );
   return `set -eo pipefail\n${parts.join('')}`;
 }

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { hasCode } from '../../src/base/errors.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { readerView } from '../../src/view/view.ts';
+import { startGuard } from './guard.ts';
 
 /*
  * Searches for expressions that a view may have and that cost too much: `npx tsx test/fuzz/expressions.ts SECONDS SEED`. The
@@ -28,6 +29,10 @@ const PRODUCTS = [
       a: filled('1,', 150),
       prices: [{ a: at }, { a: 'x' }],
     })),
+  },
+  {
+    variants: [{ a: filled('a', SIZE / 2), prices: Array.from({ length: 20_000 }, () => 1) }],
+    sales_rights: [list('1')],
   },
   { variants: Array.from({ length: 9_000 }, () => ({ a: 1 })), title: 'a' },
   { a: nested(900), sales_rights: Array.from({ length: 90 }, () => nested(150)), title: filled('a', 9_000) },
@@ -187,12 +192,15 @@ function memory(): { readonly peak: number; readonly now: number } {
   return { peak: of('VmHWM'), now: of('VmRSS') };
 }
 
+const guard = startGuard();
+
 interface Cost {
   readonly ms: number;
   readonly mb: number;
 }
 
-function measured(work: () => void): Cost {
+function measured(text: string, work: () => void): Cost {
+  guard(Buffer.from(text));
   // The peak begins again.
   writeFileSync('/proc/self/clear_refs', '5');
   const { now } = memory();
@@ -207,7 +215,7 @@ const larger = (one: Cost, other: Cost): Cost => ({ ms: Math.max(one.ms, other.m
 /** @returns null if a view may not have it, what cost too much to see included in `found` */
 function costOf(expression: string, isFields: boolean): Cost | null {
   let view: ReturnType<typeof readerView> = null;
-  const check = measured(() => {
+  const check = measured(expression, () => {
     try {
       view = readerView(isFields ? { fields: `json_object('a', ${expression})` } : { where: expression });
     } catch (error) {
@@ -218,7 +226,7 @@ function costOf(expression: string, isFields: boolean): Cost | null {
   let worst = check;
   if (judge !== null) {
     for (const [at, body] of PRODUCTS.entries()) {
-      const cost = measured(() => void judge.of(`P${at}`, body));
+      const cost = measured(expression, () => void judge.of(`P${at}`, body));
       worst = larger(worst, { ...cost, ms: cost.ms + check.ms });
     }
   }

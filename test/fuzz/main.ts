@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { startCoverage } from './coverage.ts';
+import { startGuard } from './guard.ts';
 import { mutated } from './mutate.ts';
 import { TARGETS } from './targets.ts';
 
@@ -14,8 +14,6 @@ import { TARGETS } from './targets.ts';
 const BATCH = 4;
 /** Milliseconds. */
 const SLOW = 1_000;
-const HANGS = 20_000;
-const MAX_INPUT = 8_192;
 
 const { values, positionals } = parseArgs({
   options: {
@@ -25,30 +23,6 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 });
-
-/** Ends the process if one input takes too long: nothing else could, because the target blocks its thread. */
-function startGuard(): (input: Buffer) => void {
-  const shared = new SharedArrayBuffer(8 + MAX_INPUT);
-  const [state, bytes] = [new Int32Array(shared, 0, 2), new Uint8Array(shared, 8)];
-  const guard = new Worker(
-    `const { workerData: { shared, hangs } } = require('node:worker_threads');
-     const state = new Int32Array(shared, 0, 2);
-     let last = -1;
-     setInterval(() => {
-       if (state[0] !== last) { last = state[0]; return; }
-       const input = Buffer.from(new Uint8Array(shared, 8, state[1])).toString('base64');
-       require('node:fs').writeSync(1, 'hangs: ' + input + '\\n');
-       process.kill(process.pid, 'SIGKILL');
-     }, hangs);`,
-    { eval: true, workerData: { shared, hangs: HANGS } },
-  );
-  guard.unref();
-  return (input) => {
-    bytes.set(input.subarray(0, MAX_INPUT));
-    state[1] = Math.min(input.length, MAX_INPUT);
-    state[0] = (state[0] ?? 0) + 1;
-  };
-}
 
 async function fuzz(name: string): Promise<number> {
   const target = TARGETS[name];

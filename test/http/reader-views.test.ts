@@ -185,6 +185,25 @@ it('a server with a token evaluates no expression of a client without it', async
   expect((await get(`${web.url}/api/changes/stream?${query({ where: '1' })}`)).status).toBe(401);
 });
 
+it('a page of /api/products names members that the view names and no product of the page has', async () => {
+  const { change, web } = await serveHarness();
+  change(['A', 'B', 'C'].map((vbid, nth) => ({ vbid, body: body(vbid, nth) })));
+  const absent = async (view: Readonly<Record<string, string>>, more = {}): Promise<unknown> => {
+    const { text } = await get(`${web.url}/api/products?${query({ ...view, ...more })}`);
+    return (JSON.parse(text) as { absent?: string[] }).absent;
+  };
+  expect(await absent({ fields: 'titel,title,variants.sku' })).toEqual(['titel', 'variants.sku']);
+  expect(await absent({ where: "body->>'prise' IS NULL", fields: "json_object('t', body->'$.titel')" })).toEqual([
+    'titel',
+    'prise',
+  ]);
+  // What only a later product has is there, also if another page has it.
+  change([{ vbid: 'D', body: JSON.stringify({ vbid: 'D', shelf: 7 }) }]);
+  expect(await absent({ fields: 'shelf,title' })).toBeUndefined();
+  expect(await absent({ fields: 'shelf,title' }, { limit: 2 })).toEqual(['shelf']);
+  expect(await absent({ fields: 'shelf' }, { after: 'D' })).toBeUndefined();
+});
+
 it('a page and a stream refuse an id that was read with other where and fields', async () => {
   const { change, web } = await serveHarness();
   change(['A', 'B'].map((vbid, nth) => ({ vbid, body: body(vbid, nth) })));

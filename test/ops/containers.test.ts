@@ -84,6 +84,8 @@ async function build(): Promise<string> {
         ...process.env,
         npm_config_better_sqlite3_local_prebuilds: prebuilt,
         npm_config_prefer_offline: 'true',
+        // The argument of the build.
+        PACKAGES: 'mariadb',
       };
       await run('sh', ['-c', command], { cwd: within(''), env });
     }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { parseAllDocuments, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { z } from 'zod';
 import { VERBS } from '../../src/cli/verb-table.ts';
 import { readSettings } from '../../src/settings/config.ts';
@@ -14,6 +14,7 @@ import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 /* No cluster runs here: the manifest is checked field by field, and decoded by kubectl if it is installed. */
 
 const MANIFEST = fileURLToPath(new URL('../../ops/kubernetes.yaml', import.meta.url));
+const FETCHERS = fileURLToPath(new URL('../../ops/kubernetes-fetchers.yaml', import.meta.url));
 const LABELS = z.strictObject({ 'app.kubernetes.io/name': z.literal('catchword') });
 const METADATA = z.strictObject({ name: z.literal('catchword'), labels: LABELS });
 const PROBE = z.strictObject({
@@ -100,6 +101,11 @@ const STATEFUL_SET = z.strictObject({
   }),
 });
 
+/** What the manifest of fetchers shares with that of the daemon, whose fields are checked. */
+type Pod = Pick<z.infer<typeof STATEFUL_SET>['spec'], 'selector'> & {
+  readonly template: z.infer<typeof STATEFUL_SET>['spec']['template'];
+};
+
 function manifest() {
   const documents = parseAllDocuments(readFileSync(MANIFEST, 'utf8'), { uniqueKeys: true });
   expect(documents.flatMap((document) => document.errors)).toEqual([]);
@@ -129,6 +135,29 @@ it('the manifest for Kubernetes has only valid settings, whose files are those o
   const document = readFileSync(new URL('../../docs/kubernetes.md', import.meta.url), 'utf8');
   const command = /kubectl create secret generic catchword (.*)/.exec(document)?.[1] ?? '';
   expect([...command.matchAll(/--from-file=ops\/secrets\/(\S+)/g)].map(([, file]) => file)).toEqual(files);
+});
+
+it('the manifest of fetchers is that of the daemon without its disk and its page', () => {
+  const { kind, spec } = parse(readFileSync(FETCHERS, 'utf8'), { uniqueKeys: true }) as { kind: string; spec: Pod };
+  const { containers, volumes, ...pod } = spec.template.spec;
+  const daemon = manifest().set.spec.template.spec;
+  expect(kind).toBe('Deployment');
+  expect(spec.template.metadata.labels).toEqual(spec.selector.matchLabels);
+  expect({ ...pod, volumes }).toEqual({ ...daemon, containers: undefined });
+  const [{ args, env, resources: _limits, startupProbe, ...container }] = containers;
+  const [{ args: _args, env: own, resources, startupProbe: start, ...other }] = daemon.containers;
+  const isOfFetcher = ({ name }: { name: string }) => !['mirror', 'http'].includes(name);
+  expect({ ...container, name: 'daemon' }).toEqual({
+    ...other,
+    ports: other.ports.filter(isOfFetcher),
+    volumeMounts: other.volumeMounts.filter(isOfFetcher),
+  });
+  expect(startupProbe).toMatchObject({ httpGet: start.httpGet });
+  expect(VERBS.map(({ name }) => name)).toContain(args[0]);
+  const shared = env.filter(({ name }) => name !== 'REDIS_URL_FILE');
+  expect(own).toEqual(expect.arrayContaining(shared));
+  expect(unknownSettings(Object.fromEntries(env.map(({ name, value }) => [name, value])))).toEqual([]);
+  expect(resources.limits.memory).toBe('1Gi');
 });
 
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;

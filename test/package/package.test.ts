@@ -63,7 +63,9 @@ it('the published package contains what users need, and no sources, tests, docum
     expect(files).toContain(file);
   const unneeded = /_snapshot\.json$|^(src|test|bench|docs\/dev|node_modules)(\/|$)|\.map$|\.env/;
   expect(files.filter((file) => unneeded.test(file))).toEqual([]);
-  expect(files.filter((file) => /^dist\/(store|sync|http|cli|sandbox)\/(?!sandbox\.d).*\.d\.ts$/.test(file))).toEqual([]);
+  expect(files.filter((file) => /^dist\/(store|sync|http|cli|sandbox)\/(?!sandbox\.d).*\.d\.ts$/.test(file))).toEqual(
+    [],
+  );
 });
 
 it('the published package has no link to a file, or to a heading, that it lacks', () => {

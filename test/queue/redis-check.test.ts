@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
@@ -180,5 +181,28 @@ it.skipIf(!redisAvailable).each(['rediss', 'rediss+sentinel'])(
     const loaded = await run(['sync', '--full', '--json'], trusted, directory);
     expect(loaded).toMatchObject({ code: 0, stderr: '' });
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+  },
+);
+
+it.skipIf(!redisAvailable)(
+  'doctor names the queues in Redis, and every key there begins with their prefix',
+  {
+    tags: ['stores', 'slow'],
+  },
+  async () => {
+    const { sandbox, directory, db } = await place({ items: 300 });
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const settings = settingsFor(sandbox.url, db, { REDIS_URL: redis.url });
+    expect(await run(['sync', '--full'], settings, directory)).toMatchObject({ code: 0 });
+    const { stdout } = await run(['doctor'], settings, directory);
+    const [, fetch, runs, apply, prefix] =
+      /; queues (fetch-\w+), (runs-\w+) and (apply-\w+-)MIRROR, prefix (\w+)$/m.exec(stdout) ?? [];
+    const client = new Redis(redis.url);
+    onTestFinished(() => client.disconnect());
+    const keys = await client.keys('*');
+    expect(keys).toContain(`${prefix}:${fetch}:meta`);
+    const known = [fetch, runs, apply].map((name) => `${prefix}:${name}`);
+    expect(keys.filter((key) => !known.some((start) => key.startsWith(start)))).toEqual([]);
   },
 );

@@ -27,6 +27,7 @@ export function memory(batch = { events: 100, chars: 1_000_000 }) {
       kind: 'memory',
       address: 'memory',
       identity: 'memory',
+      store: 'memory',
       refused: 'park',
       view: null,
       errorText: messageOf,

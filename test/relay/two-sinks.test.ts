@@ -115,6 +115,9 @@ describe('the settings of two sinks', () => {
     ['mysql://u@h/shop', 'mariadb://u@h:3306/shop?table=products'],
     ['redis://h/0?keys=shop', 'redis://h/0?keys=shop:books'],
     ['redis://h/0?keys=shop:books', 'redis://h/0?keys=shop'],
+    ['webhook+https://h/hook?shop=1', 'webhook+https://h/hook?shop=1#batch=10'],
+    ['webhook+https://h/~a%2Fb', 'webhook+https://H:443/x/../%7ea%2fb'],
+    ['module:sinks/mine.mjs?a=1&b=2', 'module:./sinks/../sinks/mine.mjs?b=2&a=1'],
   ])('let one of them get nothing if they have one store: %s and %s', (one, other) => {
     const settings = [settingAt('one', one), settingAt('other', other)];
     const problemsOf = (sinks: ReturnType<typeof sinkConfigs>) => sinks.map(({ problems }) => problems?.[0]?.message);
@@ -126,6 +129,8 @@ describe('the settings of two sinks', () => {
 
   it.each([
     ['webhook+https://h/hook?shop=1', 'webhook+https://h/hook?shop=2'],
+    ['webhook+https://h/a%2Fb', 'webhook+https://h/a/b'],
+    ['module:mine.mjs?index=a', 'module:mine.mjs?index=b'],
     ['redis://h/0?keys=shop', 'redis://h/0?keys=shop2'],
     ['redis://h/0?stream=shop', 'redis://h/0?keys=shop'],
     ['postgres://u@h/shop?table=books', 'postgres://u@h/shop?table=films'],

@@ -77,6 +77,7 @@ export function memoryReceiver(keepsMark: boolean, batch = 3) {
       kind: 'memory',
       address: 'memory',
       identity: 'memory',
+      store: 'memory',
       refused: 'park',
       view,
       errorText: messageOf,

@@ -122,6 +122,22 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
     "(SELECT length(group_concat(fullkey || path || fullkey || path || fullkey)) FROM json_each(body, '$.list')) > 1",
     /reads and makes more/,
   ],
+  // Found at random: 50,000 elements sort as many copies of the product.
+  [
+    "(SELECT count(*) FROM json_each(body, '$.a') v GROUP BY json_object('a', body, 'b', v.id)) > 1",
+    /reads and makes more/,
+  ],
+  ["(SELECT count(*) FROM json_each(body, '$.a') v GROUP BY max('ab', title)) > 1", /reads and makes more/],
+  ["(SELECT title FROM json_each(body, '$.a') v ORDER BY 'ab' LIMIT 1) = 'x'", /reads and makes more/],
+  [
+    "(SELECT count(*) FROM json_each(body, '$.a') v, json_each(v.value) w GROUP BY v.value) > 1",
+    /reads and makes more/,
+  ],
+  [
+    `(SELECT json_group_array(json_object('s', v.value->>'sku', 'p', p.value))
+       FROM json_each(body, '$.variants') v, json_each(v.value, '$.prices') p) LIKE 'x'`,
+    /reads and makes more/,
+  ],
   ['1) OR (1', /a parenthesis is closed/],
   ['1 OR (1', /a parenthesis is not closed/],
   ["title = 'x'; DROP TABLE catalog", /more than one statement/],

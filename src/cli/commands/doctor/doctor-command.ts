@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { Command } from 'commander';
 import { messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { proxyFor } from '../../../base/proxy.ts';
-import { sourceIdentity } from '../../../catalog/source-identity.ts';
+import { sourceId, sourceIdentity } from '../../../catalog/source-identity.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { requireOwnMark } from '../../../relay/resume-position.ts';
 import type { Mark } from '../../../relay/sink.ts';
@@ -90,11 +90,16 @@ function examineProxies(config: Config, sinks: readonly SinkSetting[]): Finding[
   });
 }
 
-async function checkRedis({ redisUrl }: Config): Promise<Result> {
+async function checkRedis({ redisUrl, baseUrl, apiKey, ...config }: Config): Promise<Result> {
   if (redisUrl === undefined) return ok('not used (REDIS_URL is not set)');
   const { checkRedis: check } = await import('../../../queue/bullmq/check-redis.ts');
   const { primary, silent } = await check(redisUrl);
-  const text = `reachable${primary === null ? '' : ` at ${primary}, as the sentinels say`}, takes jobs, never evicts`;
+  const { PREFIX, queueNames } = await import('../../../queue/bullmq/jobs.ts');
+  const source = baseUrl === undefined || apiKey === undefined ? '' : sourceId({ ...config, baseUrl, apiKey });
+  const { fetch, runs, apply } = queueNames({ source });
+  const names = source === '' ? '' : `; queues ${fetch}, ${runs} and ${apply('MIRROR')}, prefix ${PREFIX}`;
+  const place = primary === null ? '' : ` at ${primary}, as the sentinels say`;
+  const text = `reachable${place}, takes jobs, never evicts${names}`;
   return silent.length === 0 ? ok(text) : note(text, `Correct this, or a failover may fail: ${silent.join('; ')}.`);
 }
 
