@@ -69,8 +69,8 @@ export async function settleView(context: FeedContext, row: SinkRow): Promise<'r
   }
   // Another view does not decide about a run that comes next; of a store that does not keep its position, it may send that, too.
   if (row.state === 'held' && heldView === null) return 'held';
-  if (await createExit(context).holdIfTooMuchLeaves(row)) return 'held';
   if (!isJudged && row.state === 'held') writeIf(context, row, ({ sinks }) => sinks.release(row.id));
+  if (!isJudged && (await createExit(context).holdIfTooMuchLeaves(context.row()))) return 'held';
   if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
   writeIf(context, row, ({ sinks }) => sinks.changeView(row, text));
   log.info({ sink: config.name, cursor: row.cursor }, 'the view was changed; the store gets what differs');

@@ -136,7 +136,7 @@ it('a product that a list says is deleted is not taken up, and one that is not d
   expect([...catalogOf(db).keys()]).toEqual(['B']);
 });
 
-it('deltas that show only changed members are no reason to fail, and full runs move the watermark to their start', async () => {
+it('deltas that show only changed members let no run fail, and full runs move the watermark to their start', async () => {
   const { source, db, run } = await filled();
   const part = (at: number) => Buffer.from(`{"vbid":"B${at}","price":9}`);
   source.changed = Array.from({ length: 15 }, (_, at) => part(at));
