@@ -50,7 +50,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the watermark advances although a delta is open',
     'src/sync/verdict.ts',
-    'const deltasRead = closed && allRead && isUsable && !doubtful;',
+    'const deltasRead = closed && allRead && isUsable && !doubtful && inPart.items === 0;',
     'const deltasRead = allRead || closed || isUsable || !doubtful || doubtful;',
   ),
   bug('the last window is skipped', 'src/proof/plan.ts', '    return at + 1;\n', '    return Math.max(1, at);\n'),
@@ -141,7 +141,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/hostile-sources.test.ts',
     'one lookup that finds a product vouches for all others',
     'src/sync/sweep.ts',
-    'if (answers.slice(0, at).some(vouches) && answers.slice(at + 1).some(vouches)) gone.add(page);',
+    'if (vouches(answers[at - 1]) && vouches(answers[at + 1])) gone.add(page);',
     'if (answers.some(vouches)) gone.add(page);',
   ),
   bugFor(
@@ -739,8 +739,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/view/sink-view.property.test.ts',
     'a changed view is not held',
     'src/relay/settle-view.ts',
-    'if (found === null && !isMistyped) return false;',
-    'if (!isMistyped) return false;',
+    'if (found === null && (forecast.isMistyped !== true || forecast.has === 0)) return false;',
+    'if (forecast.isMistyped !== true || forecast.has === 0) return false;',
   ),
   bugFor(
     'test/view/sink-view.property.test.ts',
