@@ -65,9 +65,10 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
        AND NOT EXISTS (SELECT 1 FROM sink_gaps WHERE sink_id = :id)`,
   );
   const setAside = write('UPDATE sinks SET name = :former, configured = 0 WHERE id = :id');
+  // A random id, because marks of stores have it: the id of a row that was removed must not come again.
   const configure = write(
-    `INSERT INTO sinks (name, kind, address, identity, backfill_to, state, approved_run)
-     VALUES (:name, :kind, :address, :identity, ${LAST_SEQ}, :state, ${LAST_UNUSUAL})
+    `INSERT INTO sinks (id, name, kind, address, identity, backfill_to, state, approved_run)
+     VALUES (abs(random() >> 11), :name, :kind, :address, :identity, ${LAST_SEQ}, :state, ${LAST_UNUSUAL})
      ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address`,
   );
   const configureOnly = write(
@@ -116,16 +117,9 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     configure: ({ name, ...named }: NamedSink): void => {
       const before = reader.get(name);
       const { kind, address, identity } = named.identity === '' && before !== undefined ? before : named;
-      const isNew = before?.identity !== identity;
-      // Its store may have been fed under another name or address.
-      const hadView = reader
-        .list()
-        .some((one) => (one.name === name || one.identity === identity) && reader.views(one.id).length > 0);
-      if (before !== undefined && isNew) leaveName(before);
+      if (before !== undefined && before.identity !== identity) leaveName(before);
       // An operator who paused the name has not allowed deliveries to another store.
       configure({ name, kind, address, identity, state: before?.state === 'paused' ? 'paused' : 'running' });
-      const now = reader.get(name);
-      if (isNew && hadView && now !== undefined) views.begin(now.id);
     },
     /** Notes which sinks the settings no longer name: these no longer hold the log. */
     configureOnly: (sinks: readonly Pick<NamedSink, 'name'>[]) =>
