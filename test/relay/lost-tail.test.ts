@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
-import { books, feederAt, type TestMirror, temporaryMirror } from './feeding.ts';
+import { books, type TestMirror, temporaryMirror } from './feeding.ts';
 import { type Memory, memory } from './memory.ts';
 
 /** A mirror, a store in memory, and a function that makes changes, each of which the store gets. */
@@ -172,7 +172,7 @@ it.each([{ generation: Number.NaN }, { cursor: 1.5 }, { cursor: -5 }, { generati
     const { harness, store } = setUp();
     harness.change(books(2, 1));
     store.openResult = {
-      incarnation: feederAt(harness),
+      incarnation: harness.store.incarnation,
       generation: 1,
       cursor: 0,
       at: 0,

@@ -470,6 +470,23 @@ it.each([
   await expect(sink?.open(START, 9, NEVER)).rejects.toThrow(`S3: the listing of the bucket ${said}`);
 });
 
+it('a listing may have pages without a name, as where many objects were removed', async () => {
+  const { url } = await s3Target(store);
+  const tokens = ['one', 'two', 'three'];
+  store.before = (method, path, response) => {
+    const token = method === 'GET' && path === '/books' ? tokens.shift() : undefined;
+    if (token === undefined) return false;
+    response.end(`<ListBucketResult><NextContinuationToken>${token}</NextContinuationToken></ListBucketResult>`);
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const [sink] = await sinksAt(url, undefined, 1);
+  expect(await sink?.open(START, 9, NEVER)).toMatchObject({ cursor: 0 });
+  expect(tokens).toEqual([]);
+});
+
 it('a bucket gets the headers of an encryption that it demands, and else says what may be wrong', async () => {
   store.sse = 'aws:kms';
   onTestFinished(() => {

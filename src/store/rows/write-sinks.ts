@@ -98,6 +98,12 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const unpark = write(`DELETE FROM parked ${ofSeqs}`);
   const setFreed = write(`UPDATE parked SET state = ? ${ofSeqs}`);
 
+  const refuseAllReady = write(
+    `UPDATE parked SET reason = :reason, at = :at, state = iif(seq IN (SELECT min(seq) FROM parked WHERE sink_id = :id
+         AND state IN ('refused', 'waiting', 'ready') GROUP BY vbid), 'refused', 'waiting')
+       WHERE sink_id = :id AND state = 'ready'`,
+  );
+
   /** Takes its name from a store. A row with parked events or gaps stays, under a name that no setting can have. */
   function leaveName({ id, name }: SinkRow): void {
     if (dropUnlessParked({ id }) === 1) return;
@@ -158,6 +164,8 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       setLaterState({ id, seq, from: 'ready', to: 'waiting' });
       setParkedState('refused', reason, atMs, id, seq);
     },
+    /** Parks every freed event again: the first one of a product as refused, later ones as waiting. */
+    refuseAllReady: (id: number, reason: string, at: number) => refuseAllReady({ id, reason, at }),
     unpark: (id: number, seqs: readonly number[]) => unpark(id, JSON.stringify(seqs)),
     /** Notes that freed events were delivered, or that the sink has lost them. */
     setFreed: (id: number, seqs: readonly number[], state: 'ready' | 'delivered') =>
