@@ -76,7 +76,7 @@ export function createTokenCheck(token: string, clock: Clock, log: Logger) {
       return {
         code: 'TOO_MANY_WRONG_TOKENS',
         message: `${MAX_WRONG} wrong tokens came from your address within a minute`,
-        hint: `Wait ${seconds} s, then send the right token.`,
+        hint: `Send the value of CATCHWORD_HTTP_TOKEN, which always passes. Another one gets this answer for ${seconds} s.`,
         headers: { 'retry-after': String(seconds) },
       };
     }

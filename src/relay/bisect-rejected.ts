@@ -11,6 +11,8 @@ export function createRefusalSearch() {
   /** The search covers the events up to this one. */
   let until = 0;
   let refusedInARow = 0;
+  /** Parked events that were refused again since a retry began; none counts once the sink has accepted a batch. */
+  let refusedAgain = 0;
 
   /** Ends the search: the refused event is parked. */
   function found(): void {
@@ -36,9 +38,15 @@ export function createRefusalSearch() {
     },
     /** Counts a refused event. @returns how many were refused in a row, without an accepted batch between them */
     countRefusal: () => ++refusedInARow,
+    /** Counts a parked event that is refused again. @returns how many were, without an accepted batch since the retry began */
+    countRefusedAgain: () => ++refusedAgain,
+    retryEnded: (): void => {
+      refusedAgain = 0;
+    },
     /** Notes that the sink accepted a batch. @param most as many as the sink takes */
     accepted: (most: number) => {
       refusedInARow = 0;
+      refusedAgain = Number.NEGATIVE_INFINITY;
       if (until === 0) limit = 2 * limit < most ? 2 * limit : Number.POSITIVE_INFINITY;
     },
     /** Starts over: the sink is stopped. */

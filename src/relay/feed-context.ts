@@ -12,7 +12,7 @@ import { createRefusalSearch } from './bisect-rejected.ts';
 import { createBatchReader } from './read-batch.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import type { SinkConfig } from './sink-config.ts';
-import { createPreparedViews } from './store-contents.ts';
+import { createPreparedViews, hasWhole } from './store-contents.ts';
 import { feederName } from './stored-mark.ts';
 import { answerWithin } from './with-timeout.ts';
 
@@ -82,9 +82,10 @@ export function createFeedContext(options: FeedOptions) {
     );
   }
 
-  function markAt({ generation }: SinkRow, cursor: number, late = 0): Mark {
+  function markAt({ id, generation }: SinkRow, cursor: number, late = 0): Mark {
     const at = store.changes.timeOf(cursor) ?? 0;
-    return { incarnation: feederName(store.incarnation, config.name), generation, cursor, at, late };
+    const isWhole = hasWhole(store.sinks.views(id), generation, cursor);
+    return { incarnation: feederName(store.incarnation, id, isWhole), generation, cursor, at, late };
   }
 
   /** Returns the message and hint of an error, without secrets. */

@@ -64,7 +64,8 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
     context.noteViewFailures(false);
     if (settled !== 'ready') return settled === 'changed';
   }
-  feed.session ??= await openSession(context);
+  feed.session ??= (await openSession(context)) ?? undefined;
+  if (feed.session === undefined) return true;
   const { session } = feed;
   await session.recheck();
   const now = row();

@@ -24,7 +24,10 @@ export async function deliverReady(context: FeedContext, session: Session, sink:
   const most = { events: context.mostEvents(session.batch), chars: session.batch.chars };
   const ready = store.sinks.ready(sink.id, most);
   const last = ready.at(-1);
-  if (last === undefined) return false;
+  if (last === undefined) {
+    context.search.retryEnded();
+    return false;
+  }
   acks.flush();
   const how = context.readOptions();
   const events = ready.map(({ change }) => new ChangeEvent(change, how));
@@ -85,11 +88,13 @@ export function parkRefused(context: FeedContext, session: Session, event: Chang
     stopSink(context, sink, REFUSED, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
     return;
   }
+  const isHopeless = wasParked && search.countRefusedAgain() >= MAX_REFUSALS;
   const isParked = leased.write(({ sinks }) => {
     // After a replay, it is delivered again.
     if (row().generation !== session.generation) return false;
     if (wasParked) sinks.refuseReady(sink.id, seq, reason, at);
     else sinks.park(sink.id, { seq, reason, at, change: event.change });
+    if (isHopeless) sinks.refuseAllReady(sink.id, `not sent again: ${MAX_REFUSALS} before it were refused`, at);
     return true;
   });
   if (!isParked) return;

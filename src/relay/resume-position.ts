@@ -4,7 +4,7 @@ import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Mark, Opened } from './sink.ts';
 import { APART } from './sink-config.ts';
-import { viewAt } from './store-contents.ts';
+import { hasWhole, viewAt } from './store-contents.ts';
 import { feederOf } from './stored-mark.ts';
 
 /**
@@ -32,8 +32,12 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
     // A store whose ids must grow has them start with the generation.
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, cursor, next);
+  } else if (isUnlike(store, sink, mark)) {
+    store.sinks.refill(sink.id, true);
+    const next = Math.max(generation, mark.generation + 1);
+    continueAt(store, sink, next, 0, next);
   } else if (!sink.opened && sink.beganGeneration > 1) {
-    // The restart was ordered before the mirror knew the sink's generation; or the view of what the store has is not known.
+    // The restart was ordered before the mirror knew the sink's generation.
     if (mark.cursor > 0) store.sinks.fillRemoved(sink.id);
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
@@ -73,33 +77,40 @@ function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
   return isWholeFill || (isFilled && viewAt(views, mark.generation)?.generation === view?.generation);
 }
 
+/** Whether another sink has fed the store, and it or this one has a view: then the store does not have what this one expects. */
+function isUnlike({ sinks }: Reader, row: SinkRow, mark: Mark): boolean {
+  const { sink = row.id, isPart } = feederOf(mark);
+  return sink !== row.id && (isPart || !hasWhole(sinks.views(row.id), row.generation, row.cursor));
+}
+
 type Fed = Pick<SinkRow, 'name' | 'kind' | 'address'>;
 
 /**
- * A sink whose setting is gone has left its store to the next one, such as itself under another name.
- * @param isNamed whether the settings name a sink
+ * A sink has left its store to the next one if its setting is gone, or names another store: that one has a row of its own.
+ * @param isFed whether the settings let the sink of a row feed the store of this row
  * @throws CatchwordError SINK_CONFLICT if another sink of this mirror feeds the store
  */
 function requireNoOtherSink(
   mirror: Reader,
   { name, kind, address }: Fed,
   mark: Mark,
-  isNamed = (sink: string): boolean => mirror.sinks.get(sink)?.configured === true,
+  isFed = ({ configured }: SinkRow): boolean => configured,
 ): void {
   const { mirror: fedBy, sink } = feederOf(mark);
-  if (fedBy !== mirror.incarnation || sink === undefined || sink === name || !isNamed(sink)) return;
-  const hint = `Let ${name} have ${APART[kind] ?? 'another address'}, or remove the setting of ${sink}. Do not replay ${name}: that would remove what ${sink} has delivered.`;
-  throw new CatchwordError('SINK_CONFLICT', `${address}: the sink ${sink} writes here`, { hint });
+  const other = mirror.sinks.list().find(({ id }) => id === sink && fedBy === mirror.incarnation);
+  if (other === undefined || other.name === name || !isFed(other)) return;
+  const hint = `Let ${name} have ${APART[kind] ?? 'another address'}, or remove the setting of ${other.name}. Do not replay ${name}: that would remove what ${other.name} has delivered.`;
+  throw new CatchwordError('SINK_CONFLICT', `${address}: the sink ${other.name} writes here`, { hint });
 }
 
 /**
  * @param mirror null if there is none yet
- * @param names the sinks of the settings; without it, the ones that the mirror notes as configured
+ * @param isFed see `requireNoOtherSink`; without it, the mirror's note of what is configured counts
  * @throws CatchwordError SINK_CONFLICT if another sink feeds the store, or another history did and may not be replaced
  */
-export function requireOwnMark(mirror: Reader | null, sink: Fed, mark: Mark, names?: readonly string[]): void {
+export function requireOwnMark(mirror: Reader | null, sink: Fed, mark: Mark, isFed?: (row: SinkRow) => boolean): void {
   const { name, kind, address } = sink;
-  if (mirror !== null) requireNoOtherSink(mirror, sink, mark, names && ((one) => names.includes(one)));
+  if (mirror !== null) requireNoOtherSink(mirror, sink, mark, isFed);
   if (mirror !== null && (isOfThisHistory(mirror, mark) || mirror.sinks.get(name)?.takeOver === true)) return;
   const isOther = feederOf(mark).mirror !== mirror?.incarnation;
   const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';

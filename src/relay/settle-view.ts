@@ -16,13 +16,17 @@ function isSame(a: ViewText, b: ViewText): boolean {
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
   const { store, prepare, stopping } = context;
   const asOf = Math.max(row.cursor, row.backfillTo);
-  const forecast = await forecastView(store, row, prepare, prepare(wanted), asOf, stopping);
+  const has = row.opened || row.cursor > 0 ? row : null;
+  const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
   const found = tooMany(context, forecast.removed, forecast.has);
-  const { absent = [] } = forecast;
-  // A store would lose what it has, product by product.
-  if (found === null && (forecast.isMistyped !== true || forecast.has === 0)) return false;
-  const why = found === null ? `names a member wrongly: ${absent.join('; ')}` : leavingText(found);
-  holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, `its view was changed, and ${why}`);
+  const named = `its view names a member wrongly: ${(forecast.absent ?? []).join('; ')}`;
+  // A store would get, or lose, that member of product after product. What is merely rare may come.
+  if (found === null && forecast.isMistyped !== true) {
+    if (forecast.absent !== undefined) context.log.warn({ sink: row.name, reason: named }, 'the view may be a mistake');
+    return false;
+  }
+  const reason = found === null ? named : `its view was changed, and ${leavingText(found)}`;
+  holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, reason);
   return true;
 }
 
@@ -64,6 +68,8 @@ export async function settleView(context: FeedContext, row: SinkRow): Promise<'r
   }
   const text = { where: wanted.where, fields: wanted.fields };
   if (!row.opened && row.cursor === 0) {
+    if (heldView !== null && !isJudged) writeIf(context, row, ({ sinks }) => sinks.release(row.id));
+    if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
     writeIf(context, row, ({ sinks }) => sinks.beginView(row, text));
     return 'changed';
   }

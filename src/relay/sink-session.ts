@@ -54,11 +54,20 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
   log.info({ sink, kind, cursor }, 'sink is open');
 }
 
+/** Whether a fill begins because the store lost what it had, so that nobody has judged what it takes away. */
+function isUnjudgedFill(before: SinkRow, mark: Opened | null, sink: Sink): boolean {
+  if (mark === null || sink.filled !== undefined) return false;
+  return before.cursor > 0 && (mark.refill !== undefined || mark.generation < before.beganGeneration);
+}
+
 /**
  * Opens the sink.
- * @returns its row; whether it stores its own mark, so that the mirror need not write every ack; and the mark that it has
+ * @returns null if it is held before a fill; whether it stores its own mark, so that the mirror need not write every ack; and the mark that it has
  */
-async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; storesMark: boolean; mark: Mark }> {
+async function open(
+  context: FeedContext,
+  sink: Sink,
+): Promise<{ row: SinkRow; storesMark: boolean; mark: Mark } | null> {
   const { store, clock, stopping, leased } = context;
   const before = context.row();
   const newest = store.changes.lastSeq();
@@ -68,6 +77,7 @@ async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; s
   const parsed = openedSchema.safeParse(opened);
   if (!parsed.success) throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
   const mark = parsed.data as Opened | null;
+  if (isUnjudgedFill(before, mark, sink) && (await createExit(context).holdIfTooMuchLeaves(before))) return null;
   const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, before, sink, mark);
   const known = hasAll ? { ...mark, cursor: before.cursor, at: 0 } : mark;
   const row = leased.write((writer) => {
@@ -129,10 +139,11 @@ async function requireFilled(context: FeedContext, row: SinkRow, { delivered }: 
 }
 
 /** An open sink. */
-export type Session = Awaited<ReturnType<typeof openSession>>;
+export type Session = NonNullable<Awaited<ReturnType<typeof openSession>>>;
 
 /**
  * Opens a sink, and decides from the mirror's cursor and the sink's mark where to continue.
+ * @returns null if the sink is held
  * @throws what the sink throws; CatchwordError SINK_CONFLICT, LEASE_LOST
  */
 export async function openSession(context: FeedContext) {
@@ -143,6 +154,10 @@ export async function openSession(context: FeedContext) {
     await close();
     throw error;
   });
+  if (opened === null) {
+    await close();
+    return null;
+  }
   const { generation } = opened.row;
   let hasFillEnded = sink.fillEnds === undefined;
   let checkedAt = clock.now();

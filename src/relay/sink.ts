@@ -42,7 +42,7 @@ export interface EventLines extends EventSpan {
 
 /** The position of a sink in the change log. The sink need not understand it: it stores and returns it unchanged. */
 export interface Mark {
-  /** Who feeds the store: the random id of the mirror's history, in which a `seq` is one change, a slash, and the sink. */
+  /** Who feeds the store: the random id of the mirror's history, in which a `seq` is one change, the sink, and what of products it gets. */
   readonly incarnation: string;
   /** Grows with every restart of delivery (a replay, another view, parked events that were retried or skipped); starts at 1. */
   readonly generation: number;

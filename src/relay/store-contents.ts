@@ -18,6 +18,12 @@ export function viewAt(views: readonly SinkView[], generation: number): SinkView
   return views.findLast((view) => view.generation <= generation);
 }
 
+/** Whether a store that is at `cursor` of a generation has every product whole: it has no view, and has left an earlier one. */
+export function hasWhole(views: readonly SinkView[], generation: number, cursor: number): boolean {
+  const { where, fields, toCursor } = viewAt(views, generation) ?? { ...WHOLE, toCursor: 0 };
+  return where === null && fields === null && cursor >= toCursor;
+}
+
 /** The view that a sink is being brought to, by sending what differs; undefined if that is not under way. */
 export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor = sink.cursor): SinkView | undefined {
   const { generation, beganGeneration, backfillTo } = sink;

@@ -11,22 +11,31 @@ export const markSchema = z.object({
 });
 
 /**
- * Names who fed a store, for `incarnation` of its mark: the mirror's random id, a slash, and the sink. Two sinks of one
- * mirror must not share a store: each would remove what the other has delivered.
+ * Names who fed a store, for `incarnation` of its mark: the mirror's random id, the id of the sink's row, and whether the
+ * store has every product whole. Two sinks of one mirror must not share a store: each would remove what the other has
+ * delivered. A sink's name may move to another store; the id of its row does not, and is not assigned again.
  */
-export function feederName(incarnation: string, sink: string): string {
-  return `${incarnation}/${sink}`;
+export function feederName(incarnation: string, sink: number, isWhole: boolean): string {
+  return `${incarnation}/${sink}/${isWhole ? 'whole' : 'part'}`;
 }
 
-/** The mirror, and the sink if the mark names it, that fed a store. */
+/**
+ * Returns the mirror that fed a store and, if the mark names it, the row of its sink.
+ * `isPart`: the store may have something else of a product than the whole of it, because that sink has a view or had one.
+ */
 export function feederOf({ incarnation }: Pick<Mark, 'incarnation'>) {
-  const [mirror = '', sink] = incarnation.split('/');
-  return { mirror, sink };
+  const [mirror = '', sink, has] = incarnation.split('/');
+  return { mirror, sink: has === undefined ? undefined : Number(sink), isPart: has === 'part' };
 }
 
-/** Whether another sink of the same mirror fed a store. @param found its mark @param own the mark of this sink */
+/** Whether the same mirror fed a store, by whichever sink. @param found the store's mark @param own the mark of this sink */
+export function isOfOwnMirror(found: Mark, own: Mark): boolean {
+  return feederOf(found).mirror === feederOf(own).mirror;
+}
+
+/** Whether another sink of the same mirror fed a store, or an unknown one. */
 export function isOfOtherSink(found: Mark, own: Mark): boolean {
-  return found.incarnation !== own.incarnation && feederOf(found).mirror === feederOf(own).mirror;
+  return isOfOwnMirror(found, own) && feederOf(found).sink !== feederOf(own).sink;
 }
 
 /** Returns the mark before the first delivery. */

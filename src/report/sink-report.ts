@@ -39,7 +39,11 @@ export function heldSinkText({ name, state, held }: Pick<SinkRow, 'name' | 'stat
   const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
   const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
   const { isApproved: _isNot, ...view } = held;
-  return { ...view, reason: `its view was changed: ${forecastText(held.forecast)}`, advice };
+  return {
+    ...view,
+    reason: `its view ${held.forecast.has === 0 ? 'is new' : 'was changed'}: ${forecastText(held.forecast)}`,
+    advice,
+  };
 }
 
 function stateOf({ sinks }: Store, row: SinkRow): string {

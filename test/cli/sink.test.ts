@@ -65,12 +65,17 @@ function addSink(bench: Harness, name: string, isOpened: boolean): void {
   });
 }
 
+/** The id of the sink `file`. */
+function idOf({ store }: Harness): number {
+  return store.sinks.get('file')?.id ?? 0;
+}
+
 /** Parks these events as refused by the sink `file`. */
 function park(bench: Harness, count: number): void {
   write(bench, ({ sinks }) => {
     sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
     for (const change of bench.events().slice(0, count)) {
-      sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change });
+      sinks.park(idOf(bench), { seq: change.seq, reason: 'it is poison', at: 0, change });
     }
   });
 }
@@ -120,7 +125,7 @@ it('sink parked lists parked events, and sink skip skips one', async () => {
   const [, change] = bench.events();
   if (change === undefined) throw new Error('no second event');
   write(bench, ({ sinks }) =>
-    sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...change, vbid: 'P0' } }]),
+    sinks.parkWaiting(idOf(bench), [{ seq: 2, reason: 'waits', at: 0, change: { ...change, vbid: 'P0' } }]),
   );
   await expectSink('parked file', 0, '1  P0    created  refused  1970-01-01 00:00:00 UTC  it is poison\n');
   const parked = async () => JSON.parse((await sink('parked file --json')).stdout) as unknown;
@@ -145,7 +150,7 @@ it('sink retry redelivers refused events, and resumes the sink', { tags: ['slow'
   hook.refuses = false;
   await expectSink('retry file', 0, 'file gets 19 events again\n');
   await until('all are there', () => new Set(target.events.map(({ subject }) => subject)).size === 30);
-  await until('none is parked', async () => bench.store.sinks.parkedCount(1) === 0);
+  await until('none is parked', async () => bench.store.sinks.parkedCount(idOf(bench)) === 0);
   // The error is cleared a turn later.
   await expect.poll(list).toMatchObject([{ state: 'live', parked: 0 }]);
   await expectSink('retry file', 0, 'file is resumed; nothing is parked\n');
@@ -156,11 +161,11 @@ it('sink skip --all skips every refused event', async () => {
   const { bench, expectSink } = open();
   bench.change(books(4, 1));
   park(bench, 3);
-  write(bench, ({ sinks }) => sinks.stop(1, 'it refuses', 0, 4));
+  write(bench, ({ sinks }) => sinks.stop(idOf(bench), 'it refuses', 0, 4));
   await expectSink('skip file', 2, 'or --all');
   await expectSink('skip file 1 --all', 2, 'or --all');
   await expectSink('skip file --all', 0, '4 events skipped; later ones of the same products are delivered now\n');
-  expect(bench.store.sinks.parkedCount(1)).toBe(0);
+  expect(bench.store.sinks.parkedCount(idOf(bench))).toBe(0);
   const sink = bench.store.sinks.get('file');
   expect(sink?.state).toBe('running');
   await expectSink('skip file --all', 0, 'file has not refused any event\n');
@@ -168,11 +173,8 @@ it('sink skip --all skips every refused event', async () => {
 });
 
 it.each([
-  ['paused', ({ store }) => store.request(({ sinks }) => sinks.setState(1, 'paused'))],
-  [
-    'stopped',
-    ({ store }) => writeUnder(store.relayLease, 0, ({ sinks }) => sinks.stop(1, 'it refused too many', 0, null)),
-  ],
+  ['paused', (bench) => bench.store.request(({ sinks }) => sinks.setState(idOf(bench), 'paused'))],
+  ['stopped', (bench) => write(bench, ({ sinks }) => sinks.stop(idOf(bench), 'it refused too many', 0, null))],
 ] satisfies [string, (bench: Harness) => void][])(
   'sink skip says that a %s sink does not deliver yet',
   async (state, halt) => {

@@ -86,11 +86,11 @@ it('status shows the lag and the last error of every sink', async () => {
   bench.change(books(4, 1));
   writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
     sinks.configure({ name: 'shop', kind: 'postgres', address: 'a', identity: 'a' });
-    sinks.fail(1, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
+    sinks.fail(sinks.get('shop')?.id ?? 0, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
   });
   execute(
     bench.store.path,
-    "INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change) VALUES (1, 3, 'V', 'refused', 'too long', 1, '{}')",
+    "INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change) SELECT id, 3, 'V', 'refused', 'too long', 1, '{}' FROM sinks",
   );
   const settings = { CATCHWORD_DB: bench.store.path, CATCHWORD_SINK_FILE: 'jsonl:out.jsonl' };
   const text = await statusText(settings);

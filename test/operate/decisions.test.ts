@@ -216,6 +216,7 @@ describe('what an operator decides about a sink on the page', () => {
   }, async () => {
     const { hook, target, store, decided } = await refusing();
     const state = () => store.sinks.get('shop')?.state;
+    const id = () => store.sinks.get('shop')?.id ?? 0;
     expect(await decided('pause')).toEqual(['done', 'shop is paused']);
     expect(state()).toBe('paused');
     expect(await decided('pause')).toEqual(['failed', 'shop is not running: it is paused']);
@@ -224,14 +225,14 @@ describe('what an operator decides about a sink on the page', () => {
 
     hook.refuses = 1;
     expect(await decided('retry')).toEqual(['done', 'shop gets 1 event again']);
-    await until('it is refused again', () => store.sinks.parked(1, 'refused').length === 1);
+    await until('it is refused again', () => store.sinks.parked(id(), 'refused').length === 1);
     expect(await decided('skip', '2')).toEqual(['failed', 'shop has not refused event 2']);
-    expect(store.sinks.parked(1, 'refused')).toHaveLength(1);
+    expect(store.sinks.parked(id(), 'refused')).toHaveLength(1);
     expect(await decided('skip', '1')).toEqual([
       'done',
       '1 event skipped; later ones of the same products are delivered now',
     ]);
-    expect(store.sinks.parked(1, 'skipped')).toHaveLength(1);
+    expect(store.sinks.parked(id(), 'skipped')).toHaveLength(1);
     expect(await decided('skip-all')).toEqual(['done', 'shop has not refused any event']);
 
     const before = target.events.length;
@@ -271,7 +272,7 @@ describe('commands', () => {
     writeUnder(store.relayLease, Date.now(), ({ sinks }) => {
       sinks.configure({ name: 'file', kind: 'jsonl', address: 'out', identity: 'out' });
       const change = recordedChange({ seq: 1, at: 0, op: 'created', vbid: 'A' }, '{}');
-      sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change });
+      sinks.park(sinks.get('file')?.id ?? 0, { seq: 1, reason: 'it is poison', at: 0, change });
     });
     const run = async (code: number, ...args: string[]) => {
       const ended = await runHere(args, settings, here.directory, { clock: hastyClock });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
 import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { redisAvailable } from '../support/redis.ts';
@@ -56,5 +57,17 @@ describe.skipIf(!redisAvailable)('a changed set of Redis', { tags: ['stores'] },
     await expectHeldBack(scene, async () => {
       for (let n = 0; n < 300; n++) await redis.client.sadd(`${prefix}:\tleft`, `P${n}`);
     });
+  });
+
+  it('keys of Redis that somebody deletes during a fill do not count as what it left', async () => {
+    const { harness, config, target } = await fedBefore(redisKeysTarget(redis.server.port), 20);
+    const { prefix } = target;
+    // A fill has noted them, and one has expired since.
+    await redis.client.set(`${prefix}:old`, '{}');
+    await redis.client.sadd(`${prefix}:\tleft`, 'old', 'expired');
+    await harness.resume(config, books(1, 2));
+    await until('the fill has ended', async () => (await redis.client.exists(`${prefix}:\tleft`)) === 0);
+    expect(harness.sink().error).toBeNull();
+    expect((await target.read()).products).toEqual(harness.living());
   });
 });

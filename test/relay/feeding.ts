@@ -5,6 +5,7 @@ import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { hastyClock, openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
+import { feederName } from '../../src/relay/stored-mark.ts';
 import type { SinkSetting } from '../../src/settings/config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -12,6 +13,11 @@ import type { Store } from '../../src/store/store.ts';
 /** The configuration of the sink of these tests at an address. */
 export function configAt(url: string, secret?: string, view: Pick<SinkSetting, 'where' | 'fields'> = {}): SinkConfig {
   return sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret, ...view });
+}
+
+/** Names the sink of a harness as the mark of its store does. */
+export function feederAt({ store, sink }: Pick<TestMirror, 'store' | 'sink'>): string {
+  return feederName(store.incarnation, sink().id, true);
 }
 
 /** The signal of a call that is not cut short. */

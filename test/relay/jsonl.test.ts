@@ -15,7 +15,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { eventText } from '../../src/catalog/event.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { arrived, books, fed, fedBefore, feeding, NEVER, numbers } from './feeding.ts';
+import { arrived, books, fed, fedBefore, feederAt, feeding, NEVER, numbers } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
 it('writes what `changes` prints, into a file that only its owner can read', async () => {
@@ -161,7 +161,7 @@ async function openSink() {
   const sink = await config.make();
   onTestFinished(() => sink.close());
   const { signal } = new AbortController();
-  const mark = { incarnation: `${harness.store.incarnation}/contract`, generation: 1, cursor: 3, at: 0, late: 0 };
+  const mark = { incarnation: feederAt(harness), generation: 1, cursor: 3, at: 0, late: 0 };
   await sink.open(mark, 3, signal);
   harness.change(books(1, 2));
   const [change] = harness.events(3);
@@ -210,7 +210,7 @@ it('lets one sink at a time write the file, whatever its path is called', async 
     url: target.url.replace('/out/', '/out.link/'),
     secret: undefined,
   }).make();
-  const mark = { incarnation: `${harness.store.incarnation}/contract`, generation: 1, cursor: 3, at: 0, late: 0 };
+  const mark = { incarnation: feederAt(harness), generation: 1, cursor: 3, at: 0, late: 0 };
   const open = () => other.open(mark, 3, NEVER);
   await expect(open()).rejects.toThrow('this process already writes');
   await deliver();

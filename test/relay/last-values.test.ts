@@ -5,7 +5,7 @@ import { until } from '../../src/relay/contract/harness.ts';
 import { logOf } from '../support/log-of.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
-import { books, configAt, failsAgain, fed, fedBefore, feeding, temporaryMirror } from './feeding.ts';
+import { books, configAt, failsAgain, fed, fedBefore, feederAt, feeding, temporaryMirror } from './feeding.ts';
 import { readableLog } from './readable-log.ts';
 import { useNats, useRedis } from './servers.ts';
 import { decodedKey, natsBucketTarget, redisKeysTarget } from './targets.ts';
@@ -58,7 +58,7 @@ describe.skipIf(!redisAvailable)('keys of Redis', { tags: ['stores'] }, () => {
   it('are filled again after a loss of the cursor, also if the relay ends before the fill begins', async () => {
     const { harness, target: store, config } = await fedBefore(target(), 30);
     await redis.client.del(`${store.prefix}:`);
-    const mark = { incarnation: `${harness.store.incarnation}/contract`, generation: 1, cursor: 30, at: 0, late: 0 };
+    const mark = { incarnation: feederAt(harness), generation: 1, cursor: 30, at: 0, late: 0 };
     for (const cursor of [30, 0]) {
       const sink = await config.make();
       expect(await sink.open({ ...mark, cursor }, 30, new AbortController().signal)).toMatchObject({ cursor: 0 });
@@ -76,7 +76,7 @@ describe.skipIf(!redisAvailable)('keys of Redis', { tags: ['stores'] }, () => {
     await harness.deliver(books(30, 1));
     await until('the fill has ended', async () => (await redis.client.hget(`${store.prefix}:`, 'cursor')) === '30');
     await harness.stop();
-    const mark = { incarnation: `${harness.store.incarnation}/contract`, generation: 1, cursor: 30, at: 0, late: 0 };
+    const mark = { incarnation: feederAt(harness), generation: 1, cursor: 30, at: 0, late: 0 };
     const sink = await config.make();
     onTestFinished(() => sink.close());
     expect(await sink.open(mark, 30, new AbortController().signal)).not.toHaveProperty('refill');

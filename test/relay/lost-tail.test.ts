@@ -172,7 +172,7 @@ it.each([{ generation: Number.NaN }, { cursor: 1.5 }, { cursor: -5 }, { generati
     const { harness, store } = setUp();
     harness.change(books(2, 1));
     store.openResult = {
-      incarnation: `${harness.store.incarnation}/contract`,
+      incarnation: harness.store.incarnation,
       generation: 1,
       cursor: 0,
       at: 0,

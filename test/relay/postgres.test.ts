@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, configAt, fed, fedBefore, feeding, NEVER } from './feeding.ts';
+import { books, configAt, fed, fedBefore, feederAt, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
@@ -60,7 +60,7 @@ describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
     expect(cursors).toEqual([
       {
         table_name: `public.${target.table}`,
-        incarnation: `${harness.store.incarnation}/contract`,
+        incarnation: feederAt(harness),
         generation: '1',
         cursor: '3',
         at: String(harness.events()[2]?.at),

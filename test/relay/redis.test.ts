@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { redisAvailable } from '../support/redis.ts';
-import { arrived, books, configAt, fed, feeding } from './feeding.ts';
+import { arrived, books, configAt, fed, feederAt, feeding } from './feeding.ts';
 import { useRedis } from './servers.ts';
 import { redisTarget } from './targets.ts';
 
@@ -15,7 +15,7 @@ describe.skipIf(!redisAvailable)('redis', { tags: ['stores'] }, () => {
     expect(newest[0]?.[0]).toBe('1-1000');
     expect(await redis.client.xlen(target.stream)).toBeLessThan(400);
     expect(await redis.client.hgetall(`{${target.stream}}:catchword`)).toEqual({
-      incarnation: `${harness.store.incarnation}/contract`,
+      incarnation: feederAt(harness),
       generation: '1',
       cursor: '1000',
       late: '0',

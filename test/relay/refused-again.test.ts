@@ -43,6 +43,36 @@ it('a sink goes on when each of 25 events is refused that waited for a skipped o
   expect(states().filter((state) => state === 'refused')).toHaveLength(25);
 });
 
+it('a retry of 60 events ends after 20 refusals in a row, and the sink goes on', async () => {
+  const mirror = temporaryMirror();
+  const store = memory();
+  onTestFinished(() => mirror.stop());
+  mirror.start(store.config());
+  for (let n = 0; n < 60; n++) store.poison.add(2 * n + 1);
+  for (let n = 0; n < 30; n++)
+    await mirror.deliver([0, 1, 2, 3].map((k) => ({ vbid: `P${4 * n + k}`, body: `{"n":${n}}` })));
+  mirror.change([{ vbid: 'P0', body: '{"n":-1}' }]);
+  await mirror.caughtUp();
+  const states = () => mirror.parked().map(({ state }) => state);
+  const before = states();
+  let refusals = 0;
+  store.poison.has = (seq) => {
+    refusals += seq % 2;
+    return seq % 2 === 1;
+  };
+  mirror.store.request(({ sinks }) => sinks.retry(mirror.sink().id));
+  await until('none is ready', () => !states().includes('ready'));
+  expect(states()).toEqual(before);
+  expect(refusals).toBeLessThan(60);
+  expect(mirror.parked().at(-1)).toMatchObject({ vbid: 'P0', state: 'waiting' });
+  expect(mirror.parked()[45]?.reason).toBe('not sent again: 20 before it were refused');
+  await mirror.deliver([
+    { vbid: 'Z', body: '{}' },
+    { vbid: 'Z', body: '{"n":1}' },
+  ]);
+  expect(mirror.sink().state).toBe('running');
+});
+
 it('a sink stops when 20 new products in a row are refused after a retry', async () => {
   const { mirror, store, decide } = await refusing();
   await decide('retry');

@@ -219,6 +219,22 @@ it.each(['a file', 'manifest.json'])('a bucket gets every product again when som
   expect(namesAt(target.prefix)).toEqual(namedIn(manifestOf(target.prefix)));
 });
 
+it.each([
+  ['no sink', (mirror: string) => mirror],
+  ['a sink by its name', (mirror: string) => `${mirror}/contract`],
+  ['a sink that is gone', (mirror: string) => `${mirror}/5/whole`],
+])('a bucket whose mark names %s gets every product again when a file is gone', async (_what, feeder) => {
+  const { harness, target, config } = await fedBefore(s3Target(store), 20);
+  await harness.resume(config, books(5, 2));
+  await harness.stop();
+  const { mark, ...manifest } = manifestOf(target.prefix);
+  const marked = { ...manifest, mark: { ...mark, incarnation: feeder(harness.store.incarnation) } };
+  store.objects.set(`${target.prefix}manifest.json`, Buffer.from(JSON.stringify(marked)));
+  store.objects.delete(`${target.prefix}${manifest.files[0]?.file}`);
+  await harness.resume(config, books(2, 3));
+  expect((await target.read()).products).toEqual(harness.living());
+});
+
 it('a bucket keeps after a fill only what the fill brought, and what is parked', async () => {
   const { url, prefix } = await s3Target(store);
   const [sink] = await sinksAt(url);
@@ -452,6 +468,23 @@ it.each([
   });
   const [sink] = await sinksAt(url, undefined, 1);
   await expect(sink?.open(START, 9, NEVER)).rejects.toThrow(`S3: the listing of the bucket ${said}`);
+});
+
+it('a listing may have pages without a name, as where many objects were removed', async () => {
+  const { url } = await s3Target(store);
+  const tokens = ['one', 'two', 'three'];
+  store.before = (method, path, response) => {
+    const token = method === 'GET' && path === '/books' ? tokens.shift() : undefined;
+    if (token === undefined) return false;
+    response.end(`<ListBucketResult><NextContinuationToken>${token}</NextContinuationToken></ListBucketResult>`);
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const [sink] = await sinksAt(url, undefined, 1);
+  expect(await sink?.open(START, 9, NEVER)).toMatchObject({ cursor: 0 });
+  expect(tokens).toEqual([]);
 });
 
 it('a bucket gets the headers of an encryption that it demands, and else says what may be wrong', async () => {

@@ -190,19 +190,20 @@ it('restarts a sink at a new address, and keeps what the old store refused for t
   const { sinks } = harness.store;
   harness.change(books(3, 1));
   configure(harness, { x: 'old' });
-  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 3));
+  const { id = 0 } = sinks.get('x') ?? {};
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(id, 1, 3));
   harness.refuse(1, 'x');
   configure(harness, { x: 'old' });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });
-  expect(sinks.parked(1)).toHaveLength(1);
-  harness.store.request((writer) => writer.sinks.setState(1, 'paused'));
+  expect(sinks.parked(id)).toHaveLength(1);
+  harness.store.request((writer) => writer.sinks.setState(id, 'paused'));
   configure(harness, { x: 'new' });
   const restarted = { cursor: 0, backfillTo: 3, opened: false, state: 'paused' };
   expect(sinks.get('x')).toMatchObject({ ...restarted, identity: 'new' });
   // At once, before the new store can be opened.
   expect(sinks.parked(sinks.get('x')?.id ?? 0)).toEqual([]);
-  expect(sinks.get('x-former')).toMatchObject({ id: 1, configured: false, identity: 'old', cursor: 3 });
-  expect(sinks.parked(1)).toMatchObject([{ seq: 1, state: 'refused' }]);
+  expect(sinks.get('x-former')).toMatchObject({ id, configured: false, identity: 'old', cursor: 3 });
+  expect(sinks.parked(id)).toMatchObject([{ seq: 1, state: 'refused' }]);
   // A store for which nothing is parked leaves no row.
   configure(harness, { x: 'third' });
   expect(sinks.get('x')).toMatchObject({ ...restarted, identity: 'third' });

@@ -11,7 +11,7 @@ import { connectMariadb, mariadbAvailable, startMariadb } from '../support/maria
 import { postgresAvailable, startPostgres, usePostgres } from '../support/postgres.ts';
 import type { ServerProcess } from '../support/server.ts';
 import { compared } from './compared.ts';
-import { configAt, feeding, movable, NEVER } from './feeding.ts';
+import { configAt, feederAt, feeding, movable, NEVER } from './feeding.ts';
 import { mysqlTarget, postgresTarget } from './targets.ts';
 
 /** A book of about one and a half kilobytes, with prices, people and identifiers. */
@@ -288,7 +288,7 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     const sink = await configAt(target.url).make();
     onTestFinished(() => sink.close());
     const { generation, cursor } = harness.sink();
-    const believed = { incarnation: `${harness.store.incarnation}/contract`, generation, cursor, at: 0, late: 0 };
+    const believed = { incarnation: feederAt(harness), generation, cursor, at: 0, late: 0 };
     const mark = (await sink.open(believed, cursor, NEVER)) ?? believed;
     const verifier = sink.verify?.(true) as Required<Verifier>;
     expect((await verifier.sums(true, mark, NEVER)).size).toBe(3);

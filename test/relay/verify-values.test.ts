@@ -9,7 +9,7 @@ import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { compared } from './compared.ts';
-import { books, configAt, fed, fedBefore, NEVER, type TestMirror } from './feeding.ts';
+import { books, configAt, fed, fedBefore, feederAt, NEVER, type TestMirror } from './feeding.ts';
 import { useNats, useRedis } from './servers.ts';
 import { filesTarget, jsonlTarget, natsBucketTarget, natsTarget, redisKeysTarget, redisTarget } from './targets.ts';
 
@@ -30,7 +30,7 @@ async function opened({ store, sink: row }: TestMirror, config: SinkConfig) {
   const sink = await config.make();
   onTestFinished(() => sink.close());
   const { generation, cursor } = row();
-  const believed = { incarnation: `${store.incarnation}/contract`, generation, cursor, at: 0, late: 0 };
+  const believed = { incarnation: feederAt({ store, sink: row }), generation, cursor, at: 0, late: 0 };
   const mark = await sink.open(believed, cursor, NEVER);
   const verifier = (sink.verify as () => Verifier)();
   if (mark === null) throw new Error('the sink keeps no mark');

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
+import { heldSinkText } from '../../src/report/sink-report.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { NO_COUNTS } from '../operate/scene.ts';
@@ -64,6 +65,38 @@ function unusualRun({ store, change }: TestMirror, versions: ReturnType<typeof s
   change(versions);
   return run;
 }
+
+describe('a view with which a sink begins', () => {
+  const fields = (text: string): View => compileView(viewText(undefined, text), { where: 'WHERE', fields: 'FIELDS' });
+
+  async function beginWith(view: View) {
+    const mirror = temporaryMirror();
+    const store = memory();
+    onTestFinished(() => mirror.stop());
+    mirror.change(shop(3, '1'));
+    mirror.start(store.config({ view }));
+    await until('the sink is held', () => mirror.sink().state === 'held');
+    expect(heldSinkText(mirror.sink())?.reason).toContain('its view is new: ');
+    expect(heldSinkText(mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(store.rows).toEqual([]);
+    return { mirror, store };
+  }
+
+  it('is held if it names a member wrongly, until it is corrected', async () => {
+    const { mirror, store } = await beginWith(fields('vbid, titel'));
+    await mirror.stop();
+    await mirror.resume(store.config({ view: fields('vbid, title') }));
+    expect(store.rows.map(({ body }) => body)).toContain('{"vbid":"P1","title":"t1"}');
+    await until('it is over', () => mirror.sink().held === null);
+  });
+
+  it('goes on, although it names a member wrongly, when it is approved', async () => {
+    const { mirror, store } = await beginWith(fields('vbid, titel'));
+    mirror.store.request((writer) => changeSink(writer, 'release', SINK_NAME, null, 0));
+    await mirror.caughtUp();
+    expect(store.rows.map(({ body }) => body)).toContain('{"vbid":"P1"}');
+  });
+});
 
 describe('a changed view that would remove too much', () => {
   it('is held, sends nothing, and goes on when it is approved', async () => {

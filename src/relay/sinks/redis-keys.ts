@@ -79,6 +79,12 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     }
   }
 
+  /** What a fill has noted and not delivered. */
+  async function* leftOf(db: Redis): AsyncGenerator<readonly string[]> {
+    for await (const some of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>)
+      yield some.map(vbidOf);
+  }
+
   /** Rejects a prefix whose keys another sink would remove. */
   async function rejectOuterSink(db: Redis): Promise<void> {
     const outer = [...name.matchAll(/:/g)].map(({ index }) => name.slice(0, index + 1));
@@ -140,18 +146,22 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids.map(bytesOf));
       },
       filled: async () => {
-        const left = await db.scard(leftKey);
-        if (left === 0) return null;
+        if ((await db.exists(leftKey)) === 0) return null;
         let keys = 0;
         for await (const { length } of stored(db)) keys += length;
+        let left = 0;
+        // A key of the set may have expired, or another program has deleted it.
+        for await (const found of leftOf(db)) left += found.length === 0 ? 0 : await db.exists(found.map(keyOf));
         return { delivered: keys - left, left };
       },
       fillEnds: async (kept, to) => {
         // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.
-        for await (const left of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>) {
-          const gone = left.map(vbidOf).filter((vbid) => !kept.includes(vbid));
-          await write([], gone, to);
-        }
+        for await (const left of leftOf(db))
+          await write(
+            [],
+            left.filter((vbid) => !kept.includes(vbid)),
+            to,
+          );
       },
       recheck: check,
       verifier: () => createValueVerifier(values, (events, extra, to) => write(events, extra, written() ?? to)),

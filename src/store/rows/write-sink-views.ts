@@ -68,8 +68,6 @@ export function createViewWriter({ write }: Queries) {
   }
 
   return {
-    /** Lets the first opening send every product, because its store may have those of a view. */
-    begin,
     /** Notes the view of a sink that has not got anything. */
     beginView: (sink: SinkRow, view: ViewText): void => {
       begin(sink.id);

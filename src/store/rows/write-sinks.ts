@@ -65,9 +65,10 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
        AND NOT EXISTS (SELECT 1 FROM sink_gaps WHERE sink_id = :id)`,
   );
   const setAside = write('UPDATE sinks SET name = :former, configured = 0 WHERE id = :id');
+  // A random id, because marks of stores have it: the id of a row that was removed must not come again.
   const configure = write(
-    `INSERT INTO sinks (name, kind, address, identity, backfill_to, state, approved_run)
-     VALUES (:name, :kind, :address, :identity, ${LAST_SEQ}, :state, ${LAST_UNUSUAL})
+    `INSERT INTO sinks (id, name, kind, address, identity, backfill_to, state, approved_run)
+     VALUES (abs(random() >> 11), :name, :kind, :address, :identity, ${LAST_SEQ}, :state, ${LAST_UNUSUAL})
      ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address`,
   );
   const configureOnly = write(
@@ -97,6 +98,12 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const unpark = write(`DELETE FROM parked ${ofSeqs}`);
   const setFreed = write(`UPDATE parked SET state = ? ${ofSeqs}`);
 
+  const refuseAllReady = write(
+    `UPDATE parked SET reason = :reason, at = :at, state = iif(seq IN (SELECT min(seq) FROM parked WHERE sink_id = :id
+         AND state IN ('refused', 'waiting', 'ready') GROUP BY vbid), 'refused', 'waiting')
+       WHERE sink_id = :id AND state = 'ready'`,
+  );
+
   /** Takes its name from a store. A row with parked events or gaps stays, under a name that no setting can have. */
   function leaveName({ id, name }: SinkRow): void {
     if (dropUnlessParked({ id }) === 1) return;
@@ -116,16 +123,9 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     configure: ({ name, ...named }: NamedSink): void => {
       const before = reader.get(name);
       const { kind, address, identity } = named.identity === '' && before !== undefined ? before : named;
-      const isNew = before?.identity !== identity;
-      // Its store may have been fed under another name or address.
-      const hadView = reader
-        .list()
-        .some((one) => (one.name === name || one.identity === identity) && reader.views(one.id).length > 0);
-      if (before !== undefined && isNew) leaveName(before);
+      if (before !== undefined && before.identity !== identity) leaveName(before);
       // An operator who paused the name has not allowed deliveries to another store.
       configure({ name, kind, address, identity, state: before?.state === 'paused' ? 'paused' : 'running' });
-      const now = reader.get(name);
-      if (isNew && hadView && now !== undefined) views.begin(now.id);
     },
     /** Notes which sinks the settings no longer name: these no longer hold the log. */
     configureOnly: (sinks: readonly Pick<NamedSink, 'name'>[]) =>
@@ -164,6 +164,8 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       setLaterState({ id, seq, from: 'ready', to: 'waiting' });
       setParkedState('refused', reason, atMs, id, seq);
     },
+    /** Parks every freed event again: the first one of a product as refused, later ones as waiting. */
+    refuseAllReady: (id: number, reason: string, at: number) => refuseAllReady({ id, reason, at }),
     unpark: (id: number, seqs: readonly number[]) => unpark(id, JSON.stringify(seqs)),
     /** Notes that freed events were delivered, or that the sink has lost them. */
     setFreed: (id: number, seqs: readonly number[], state: 'ready' | 'delivered') =>

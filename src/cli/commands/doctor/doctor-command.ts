@@ -7,7 +7,7 @@ import { sourceId, sourceIdentity } from '../../../catalog/source-identity.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { requireOwnMark } from '../../../relay/resume-position.ts';
 import type { Mark } from '../../../relay/sink.ts';
-import { sinkConfig, sinkConfigs } from '../../../relay/sink-config.ts';
+import { type SinkConfig, sinkConfig, sinkConfigs } from '../../../relay/sink-config.ts';
 import { completeText } from '../../../report/status-text.ts';
 import { type Colours, plural, size } from '../../../report/text.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../../settings/config.ts';
@@ -15,6 +15,7 @@ import { unknownSettings } from '../../../settings/unknown-settings.ts';
 import { stateOf } from '../../../state/mirror-state.ts';
 import { lookAt } from '../../../store/file/mirror-path.ts';
 import { damaged } from '../../../store/file/open-mirror-file.ts';
+import type { SinkRow } from '../../../store/rows/sink-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
 import { absentText, createAbsence } from '../../../view/absent-members.ts';
@@ -105,18 +106,21 @@ async function checkRedis({ redisUrl, baseUrl, apiKey, ...config }: Config): Pro
 
 /**
  * @param mirror null if there is none yet; undefined if it cannot be opened: then it is unknown who has fed the store
- * @param names all sinks of the settings
+ * @param configs all sinks of the settings
  */
 async function checkSink(
   setting: SinkSetting,
   mirror: Store | null | undefined,
-  names: readonly string[],
+  configs: readonly SinkConfig[],
 ): Promise<Result> {
   const config = sinkConfig(setting);
   const about = `${config.name} (${config.kind}, ${config.address})`;
   const sink = await config.make();
   try {
-    const check = (mark: Mark) => mirror !== undefined && requireOwnMark(mirror, config, mark, names);
+    // The mirror notes new settings when a relay starts. A setting without an address leaves a sink its store.
+    const isFed = (row: SinkRow): boolean =>
+      configs.some(({ name, identity }) => name === row.name && ['', row.identity].includes(identity));
+    const check = (mark: Mark) => mirror !== undefined && requireOwnMark(mirror, config, mark, isFed);
     return ok(`${about}: ${await sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS), check)}`);
   } catch (error) {
     const text = `${about}: ${config.errorText(error)}`;
@@ -188,9 +192,8 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
     const sinks = config.sinks.filter((_, at) => configs[at]?.problems === undefined);
     findings.push(...examineProxies(config, sinks));
     findings.push(await examine('Redis', () => checkRedis(config)));
-    const names = config.sinks.map(({ name }) => name);
     for (const sink of sinks)
-      findings.push(await examine('sink', () => checkSink(sink, opened, names)), ...examineView(sink, opened));
+      findings.push(await examine('sink', () => checkSink(sink, opened, configs)), ...examineView(sink, opened));
     for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
     if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
     return [...findings, ...(await examineMirroredSource(context, requireSource(config), opened ?? null))];

@@ -32,6 +32,8 @@ export class MysqlError extends Error {
   /** 0 if the server did not say it. */
   readonly errno: number;
   readonly state: string;
+  /** What the operator can do after a login that the account or the address makes fail; empty: nothing is known. */
+  advice = '';
 
   constructor(error: unknown) {
     const { sqlMessage, errno, sqlState } = error as { sqlMessage?: string; errno?: number; sqlState?: string };
@@ -88,14 +90,12 @@ const WITHOUT_TLS = [1045, 3159];
 /** The account is locked (MySQL; MariaDB), or blocked after wrong passwords (the same); the password has expired. */
 const ACCOUNT = [3118, 4151, 3955, 4150, 1820, 1862];
 
-/** Adds what the operator can do to the error of a login. */
-function loginError(error: unknown, { ssl, user }: ConnectionConfig): unknown {
-  if (!(error instanceof MysqlError)) return error;
-  const { errno, message } = error;
-  const advice = WITHOUT_TLS.includes(errno)
-    ? ssl === false && '. If the server demands TLS, add ssl-mode=REQUIRED to the address'
-    : ACCOUNT.includes(errno) && `. Unlock the account of ${user} at the server, or set a new password`;
-  return advice === false ? error : new SinkError('misconfigured', `MySQL: ${message} (${errno})${advice}`);
+/** Returns what the operator can do after the error of a login. */
+function loginAdvice(errno: number, { ssl, user }: ConnectionConfig): string {
+  if (WITHOUT_TLS.includes(errno)) {
+    return ssl === false ? '. If the server demands TLS, add ssl-mode=REQUIRED to the address' : '';
+  }
+  return ACCOUNT.includes(errno) ? `. Unlock the account of ${user} at the server, or set a new password` : '';
 }
 
 /** Opens the driver's connection, which ends with `life`. */
@@ -141,7 +141,8 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
   }
 
   const driver = await call(() => openDriver(config, life)).catch((error: unknown) => {
-    throw loginError(error, config);
+    if (error instanceof MysqlError) error.advice = loginAdvice(error.errno, config);
+    throw error;
   });
   const isMariaDb = driver.info?.isMariaDB() === true;
   const isKnown = isMariaDb ? driver.info?.hasMinVersion(10, 3, 0) : driver.info?.hasMinVersion(8, 0, 17);

@@ -22,14 +22,16 @@ const BUSY = [1203, 1226];
 /** The driver's own: the server has no TLS, or wants to be told the password. */
 const SETTINGS = /SSL_DISABLED|RSA_KEY|AUTH_PLUGIN|WITHOUT_SSL|SELF_SIGNED|TLS_IDENTITY/;
 
+const NO_ANSWER = { errno: 0, state: '', code: undefined, advice: '' };
+
 /** The class of the state tells whether the data, the settings or the server is the cause. */
 function toSinkError(error: unknown): SinkError {
-  const { errno, state, code = '' } = error instanceof MysqlError ? error : { errno: 0, state: '' };
-  const message = `MySQL: ${messageOf(error) || 'cannot be reached'}${errno === 0 ? '' : ` (${errno})`}`;
+  const { errno, state, code = '', advice } = error instanceof MysqlError ? error : NO_ANSWER;
+  const message = `MySQL: ${messageOf(error) || 'cannot be reached'}${errno === 0 ? '' : ` (${errno})`}${advice}`;
   // 45: a trigger has raised an error.
   const isRefused = /^(2[23]|45)/.test(state) || REFUSED.includes(errno);
   const isSetting = (/^(28|3D|42)/.test(state) && !BUSY.includes(errno)) || SETTINGS.test(code);
-  const isOurs = error instanceof CatchwordError;
+  const isOurs = error instanceof CatchwordError || advice !== '';
   const failure = isRefused ? 'refused' : isSetting || isOurs ? 'misconfigured' : 'unavailable';
   return new SinkError(failure, message, { cause: error, timedOut: isTooMuch(error) });
 }

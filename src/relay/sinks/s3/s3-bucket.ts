@@ -38,6 +38,8 @@ const MOST_TRIES = 4;
 const LONGEST_PAUSE_MS = 2_000;
 /** For safety: the names of one listing, which are in memory. */
 const MOST_NAMES = 1_000_000;
+/** Pages of a listing without another name, one after the other, before it counts as one that does not end. */
+const MOST_EMPTY = 100;
 
 /** What the codes of answers mean for an operator, and what to do. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -163,14 +165,19 @@ export function createBucket(
     /** The names of all objects, in their order. */
     list: async (): Promise<string[]> => {
       const names = new Set<string>();
-      for (let after = {}; ; ) {
+      let last: string | undefined;
+      for (let after = {}, empty = 0; ; ) {
         const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
         const found = [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => unescaped(key));
         const before = names.size;
         for (const key of found) names.add(key.slice(prefix.length));
         const [, token] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
         if (token === undefined) return [...names];
-        if (names.size === before) throw new SinkError('unavailable', 'S3: the listing of the bucket does not advance');
+        // A page may have no name, where many objects were removed.
+        empty = names.size === before ? empty + 1 : 0;
+        if (token === last || empty > MOST_EMPTY)
+          throw new SinkError('unavailable', 'S3: the listing of the bucket does not advance');
+        last = token;
         if (names.size > MOST_NAMES) {
           const message = `S3: more than ${MOST_NAMES} objects have this prefix. Use a prefix of its own`;
           throw new SinkError('misconfigured', message);

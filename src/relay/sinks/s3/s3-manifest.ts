@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import { type Mark, SinkError } from '../../sink.ts';
-import { emptyPosition, markAtStart, markSchema } from '../../stored-mark.ts';
+import { emptyPosition, isOfOtherSink, isOfOwnMirror, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { RowFormat, StoredRow } from './row-file.ts';
 import type { Bucket, Condition } from './s3-bucket.ts';
 
@@ -111,8 +111,7 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     if (names.has(entry.file) || (await bucket.has(entry.file))) kept.push(entry);
   }
   const lost = files.find((entry) => !kept.includes(entry))?.file;
-  const isOurs = mark.incarnation === given.incarnation;
-  const isLost = isOurs && (found === null || lost !== undefined);
+  const isLost = isOfOwnMirror(mark, given) && (found === null || lost !== undefined);
   const position = isLost ? emptyPosition(mark, `${lost ?? 'the manifest'} is gone`) : mark;
   const epoch = [...names].reduce((most, name) => Math.max(most, epochOf(name)), found?.epoch ?? 0) + 1;
   let current: Manifest = {
@@ -172,8 +171,8 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     for (const { file } of due) await bucket.remove(file);
   }
 
-  // Another mirror's manifest stays as it is until a fill takes it over.
-  if (isOurs) {
+  // The manifest of another mirror or sink stays as it is until a delivery or a fill takes it over.
+  if (isOfOwnMirror(mark, given) && !isOfOtherSink(mark, given)) {
     await write({});
     const named = new Set([...current.files, ...current.retired].map(({ file }) => file));
     const isRubbish = (name: string): boolean => epochOf(name) > 0 && epochOf(name) < epoch && !named.has(name);

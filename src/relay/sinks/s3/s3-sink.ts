@@ -104,12 +104,11 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
       compactIfMany();
     },
     fillBegins: (mark) => write({ mark, before_fill: current().files.length }),
-    // The keys of both would have to be in memory at once, so this counts by how many products the bucket shrinks.
     filled: async () => {
       const { files, before_fill: begin } = current();
       if (begin === null || begin === 0) return null;
       const delivered = await countLiving(data, files.slice(begin));
-      return { delivered, left: Math.max(0, (await countLiving(data, files.slice(0, begin))) - delivered) };
+      return { delivered, left: (await countLiving(data, files)) - delivered };
     },
     fillEnds: async (kept) => {
       const { files, before_fill: begin } = current();

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from '../../sink.ts';
-import { emptyPosition, isOfOtherSink, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
+import { emptyPosition, isOfOtherSink, isOfOwnMirror, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import type { Written } from './event-rows.ts';
 import { hasRows, type SqlClient, type TableNames, type TableOptions } from './table-layout.ts';
@@ -133,12 +133,13 @@ async function positionOf(
   if (found !== null && isOfOtherSink(found, mark)) {
     return { position: loss === null ? found : { ...markAtStart(found), refill: loss }, mustFill: false };
   }
+  const isOurs = found !== null && isOfOwnMirror(found, mark);
   // An empty table may be filled by this mirror, even if another one filled it before.
-  if (!isFilled && (loss !== null || found?.incarnation !== mark.incarnation)) {
+  if (!isFilled && (loss !== null || !isOurs)) {
     return { position: emptyPosition(mark, loss ?? `table ${table} is empty`), mustFill: true };
   }
-  const isNeverFed = found?.incarnation === mark.incarnation && found.cursor === 0;
-  if (isNeverFed) return { position: emptyPosition(mark, `nothing was delivered to ${table} yet`), mustFill: false };
+  if (isOurs && found.cursor === 0)
+    return { position: emptyPosition(mark, `nothing was delivered to ${table} yet`), mustFill: false };
   if (found !== null) return { position: found, mustFill: false };
   // If this mirror never wrote the rows, the operator must decide.
   return {
