@@ -196,7 +196,7 @@ it('wrong tokens are limited by address, while sessions go on, and logged once w
   const form = await post(web, '/login', { token: 'wrong-form-5' });
   expect(form.status).toBe(429);
   expect(form.headers['set-cookie']).toBeUndefined();
-  expect(form.text).toMatch(/Wait \d+ s/);
+  expect(form.text).toMatch(/for \d+ s/);
   expect((await get(`${web.url}/api/status`, { headers: { cookie } })).status).toBe(200);
   // Behind a proxy, all readers have the address: the right token passes, for a scraper of figures and a person as well.
   expect((await bearer(token)).status).toBe(200);
