@@ -13,7 +13,7 @@ interface Size {
   readonly literal: number;
   /** Whether it is JSON that a JSON function made just before: another one takes it as it is, without escapes. */
   readonly isJson: boolean;
-  /** Where it was written; of several places, the first. */
+  /** Where the part of the product was written; of several places, the first. */
   readonly addr: number;
 }
 
@@ -77,9 +77,36 @@ function merge(into: Map<number, Size>, other: Registers): void {
       products: Math.max(size.products, there?.products ?? 0),
       literal: Math.max(size.literal, there?.literal ?? 0),
       isJson: size.isJson && there?.isJson !== false,
-      addr: Math.min(...[size, there ?? size].map(({ products, addr }) => (products > 0 ? addr : size.addr))),
+      addr: Math.min(size.addr, (there ?? size).addr),
     });
   }
+}
+
+/** An argument of a call, for all elements of the loop together. */
+interface Argument extends Pick<Size, 'literal' | 'isJson'> {
+  readonly size: number;
+  readonly isLiteral: boolean;
+}
+
+/** @returns what a call reads and makes, and how long its result is */
+function costOfCall(name: string, args: readonly Argument[], elements: number) {
+  const escapes = ESCAPES.test(name);
+  const first = args[0]?.size ?? 0;
+  let made = ADDS.test(name) ? (AROUND_ARGUMENT * args.length * elements) / CHARACTERS : 0;
+  let read = 0;
+  let searched = 0;
+  for (const [place, { size, literal, isLiteral, isJson }] of args.entries()) {
+    const isTaken = escapes && (isJson || isLiteral);
+    if (!isTaken || (place === 0 && name in PATHS)) read += size;
+    made += size * (escapes && !isTaken ? 2 : 1);
+    if (SEARCHES.test(name)) searched = Math.max(searched, literal);
+  }
+  // Each path is looked for from the beginning.
+  const paths = Math.max(1, (args.length - 1) / (PATHS[name] ?? args.length));
+  read += first * (paths - 1);
+  if (EXTRACTS.test(name)) made = first * paths;
+  if (SHORT.test(name)) made = 0;
+  return { cost: read * (1 + searched / SEARCHED_AT_ONCE) + made, made, isJson: escapes || MAKES_JSON.test(name) };
 }
 
 /** @returns what the functions of an expression read and make, in multiples of a product of 100 kB */
@@ -101,7 +128,7 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
     const loop = loopAround(addr);
     const write = (register: number, products: number, literal = 0, isJson = false): void => {
       if (products + literal === 0) registers.delete(register);
-      else registers.set(register, { products, literal, isJson, addr });
+      else registers.set(register, { products, literal, isJson, addr: products > 0 ? addr : Number.POSITIVE_INFINITY });
     };
     const times = loop === undefined ? 1 : ELEMENTS;
     /** The multiples of the product in a register, for all elements of the loop together. */
@@ -115,30 +142,6 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       const size = sized(register);
       return productsOf(size) + (size.literal * times) / CHARACTERS;
     };
-    /** Charges a call, and writes its result. */
-    const charge = (from: number, count: number, name: string): void => {
-      const escapes = ESCAPES.test(name);
-      let made = ADDS.test(name) && loop !== undefined ? (AROUND_ARGUMENT * count * ELEMENTS) / CHARACTERS : 0;
-      let read = 0;
-      let searched = 0;
-      for (let register = from; register < from + count; register++) {
-        const { isJson, literal } = sized(register);
-        const size = sizeOf(register);
-        const isLiteral = literal > 0 && size === (literal * times) / CHARACTERS;
-        const isTaken = escapes && (isJson || isLiteral);
-        if (!isTaken || (register === from && name in PATHS)) read += size;
-        made += size * (escapes && !isTaken ? 2 : 1);
-        if (SEARCHES.test(name)) searched = Math.max(searched, literal);
-      }
-      // Each path is looked for from the beginning.
-      const paths = Math.max(1, (count - 1) / (PATHS[name] ?? count));
-      read += sizeOf(from) * (paths - 1);
-      if (EXTRACTS.test(name)) made = sizeOf(from) * paths;
-      if (SHORT.test(name)) made = 0;
-      cost += read * (1 + searched / SEARCHED_AT_ONCE) + made;
-      write(p3, made, 0, escapes || MAKES_JSON.test(name));
-    };
-
     // What an inner loop reads again of the product, or of an element of an outer loop, may be all of it each time.
     const again = loop === undefined || loop.cursor === p1 ? 1 : ELEMENTS;
     if (opcode === 'Column') write(p3, p1 === 0 ? again : recorded);
@@ -151,15 +154,11 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       recorded = Math.max(recorded, all);
     } else if (opcode === 'String8') write(p2, 0, JSON.stringify(p4 ?? '').length);
     else if (/^(Null|Integer|Int64|Real)$/.test(opcode)) write(p2, 0);
-    else if (opcode === 'Copy' || opcode === 'SCopy') {
-      for (let next = 0; next <= (opcode === 'Copy' ? p3 : 0); next++) {
+    else if (/^(Copy|SCopy|Move)$/.test(opcode)) {
+      const count = { Copy: p3 + 1, Move: p3 }[opcode] ?? 1;
+      for (let next = 0; next < count; next++) {
         const size = sized(p1 + next);
         write(p2 + next, productsOf(size), size.literal, size.isJson && (p5 & LOSES_SUBTYPE) === 0);
-      }
-    } else if (opcode === 'Move') {
-      for (let next = 0; next < p3; next++) {
-        const { products, literal, isJson } = sized(p1 + next);
-        write(p2 + next, products, literal, isJson);
       }
     } else if (opcode === 'Concat') {
       const all = sizeOf(p1) + sizeOf(p2);
@@ -187,7 +186,13 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       let count = opcode.startsWith('Agg') ? p5 : Number(listed);
       // EXPLAIN does not list how many: all that may be.
       if (count < 0) count = MOST_ARGUMENTS;
-      charge(p2, count, name);
+      const args = Array.from({ length: count }, (_, place): Argument => {
+        const { literal, isJson, products } = sized(p2 + place);
+        return { size: sizeOf(p2 + place), literal, isJson, isLiteral: products === 0 };
+      });
+      const call = costOfCall(name, args, loop === undefined ? 0 : ELEMENTS);
+      cost += call.cost;
+      write(p3, call.made, 0, call.isJson);
       // They are temporary: a later call must not count them again.
       if (!opcode.startsWith('Agg')) for (let at = p2; at < p2 + count; at++) if (at !== p3) registers.delete(at);
     }
