@@ -237,22 +237,28 @@ function readsOf(program: Program): Expression {
   return { columns, keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
 }
 
-/** Checks an expression, in milliseconds. @param name of the setting or option, for errors @throws CatchwordError */
-export function checkExpression(text: string, name: string, code: ViewErrorCode): Expression {
+/**
+ * Checks an expression, in milliseconds.
+ * @param name of the setting or option, for errors
+ * @param code of errors; null: it was accepted before, maybe by another version, and only what it reads is asked for
+ * @throws CatchwordError
+ */
+export function checkExpression(text: string, name: string, code: ViewErrorCode | null): Expression {
   const invalid: Invalid = (problem, hint) =>
-    new CatchwordError(code, `${name}: ${problem}`, hint === undefined ? {} : { hint });
-  checkText(text, invalid);
+    new CatchwordError(code ?? 'CONFIG_INVALID', `${name}: ${problem}`, hint === undefined ? {} : { hint });
+  if (code !== null) checkText(text, invalid);
   const sqlite = analysis();
-  const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
   let listed: Instruction[];
   try {
     listed = explain(sqlite, text);
   } catch (error) {
     throw unprepared(error, invalid);
   }
+  if (code === null) return readsOf(readProgram(listed));
   if (listed.length > MOST_INSTRUCTIONS)
     throw invalid(`SQLite needs more than ${MOST_INSTRUCTIONS} instructions for it`);
   const program = readProgram(listed);
+  const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
   checkSources(program, each?.p4 ?? null, invalid);
   checkCost(program, text, invalid);
   if (costOf(listed, program) > MOST_COPIES)

@@ -66,11 +66,16 @@ function prepareJudge(query: string, name: string, code: ViewErrorCode) {
   }
 }
 
-/** Prepares a view. @param names of settings, options or parameters, for errors @throws CatchwordError with `code` */
+/**
+ * Prepares a view.
+ * @param names of settings, options or parameters, for errors
+ * @param code of errors; null: the view of what a store has already. An earlier version may have accepted more.
+ * @throws CatchwordError with `code`, CONFIG_INVALID by default
+ */
 export function compileView(
   text: ViewText,
   names: { readonly where: string; readonly fields: string },
-  code: ViewErrorCode = 'CONFIG_INVALID',
+  code: ViewErrorCode | null = 'CONFIG_INVALID',
 ): View {
   const { where, fields } = text;
   const filter: Expression | null = where === null ? null : checkExpression(where, names.where, code);
@@ -88,7 +93,9 @@ export function compileView(
   // With LIMIT, SQLite computes each column once, not for each element that json_each reads.
   const query = `SELECT ${value} FROM (${rowSql(columns)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`;
   const judge =
-    filter === null && made === null ? null : prepareJudge(query, made === null ? names.where : names.fields, code);
+    filter === null && made === null
+      ? null
+      : prepareJudge(query, made === null ? names.where : names.fields, code ?? 'CONFIG_INVALID');
   let failures: ReturnType<View['failures']> = { count: 0, last: null };
 
   function viewOf(vbid: string, body: string): string | null {
@@ -122,7 +129,7 @@ export function compileView(
 export function viewOrNull(
   text: ViewText,
   names: Parameters<typeof compileView>[1],
-  code?: ViewErrorCode,
+  code?: ViewErrorCode | null,
 ): View | null {
   return text.where === null && text.fields === null ? null : compileView(text, names, code);
 }
