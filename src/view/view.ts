@@ -39,6 +39,9 @@ export interface View extends ViewText {
   readonly failures: () => { readonly count: number; readonly last: string | null };
 }
 
+/** For safety: each product is searched for each path. */
+const MOST_PATHS = 200;
+
 /** The text of an object, with the key of its product, whatever an expression makes of it. */
 function withKey(vbid: string, members: Map<string, string>): string {
   const key = JSON.stringify(vbid);
@@ -80,6 +83,11 @@ export function compileView(
   const { where, fields } = text;
   const filter: Expression | null = where === null ? null : checkExpression(where, names.where, code);
   const list = fields !== null && isFieldList(fields) ? fieldList(fields) : null;
+  if (code !== null && new Set(list?.paths).size > MOST_PATHS) {
+    throw new CatchwordError(code, `${names.fields}: it names more than ${MOST_PATHS} members`, {
+      hint: 'Name the member that has them, such as metadata, or choose all.',
+    });
+  }
   const made = fields === null || list !== null ? null : checkExpression(fields, names.fields, code);
   const chosen: Pick<Expression, 'keys'> = list ?? made ?? { keys: null };
   const keys =

@@ -293,6 +293,12 @@ it('views that are not used any more take no memory until the garbage collector 
   expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(45);
 });
 
+it('a list that names more than 200 different members is refused', () => {
+  const paths = (count: number): string => Array.from({ length: count }, (_, n) => `m.m${n}`).join(',');
+  expect(fields(paths(200)).paths).toHaveLength(200);
+  expect(() => fields(paths(201))).toThrow(/^FIELDS: it names more than 200 members/);
+});
+
 it('a list of many equal members is prepared in time that grows with its length', {
   tags: ['slow'],
   timeout: 60_000,
