@@ -58,7 +58,7 @@ const COMPARISON = /^(Eq|Ne|Lt|Le|Gt|Ge)$/;
 const AFFINITY_MASK = 0x47;
 const FIRST_NUMERIC = 0x43;
 
-/** A flag of `Copy`: the copy is no longer known as JSON. */
+/** A flag of `Copy`: functions of JSON take the copy as a text. */
 const LOSES_SUBTYPE = 2;
 
 /** Of a function in SQLite. */

@@ -153,6 +153,8 @@ it('the manifest of fetchers is that of the daemon without its disk and its page
   expect({ ...container, name: 'daemon' }).toEqual({
     ...other,
     ports: other.ports.filter(isOfFetcher),
+    // It serves no readers.
+    readinessProbe: { ...other.readinessProbe, httpGet: other.livenessProbe.httpGet },
     volumeMounts: other.volumeMounts.filter(isOfFetcher),
   });
   expect(startupProbe).toMatchObject({ httpGet: start.httpGet });
