@@ -175,7 +175,7 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       cost += sizeOf(p1);
       write(p1, 0);
     } else if (opcode === 'Affinity') {
-      for (const [place, affinity] of [...(p4 ?? '')].entries())
+      for (const [place, affinity] of (p4 ?? '').split('').entries())
         if (affinity.charCodeAt(0) >= FIRST_NUMERIC) cost += sizeOf(p1 + place);
     } else if (COMPARISON.test(opcode)) {
       // Texts are compared as far as both go.
