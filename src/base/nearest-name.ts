@@ -25,6 +25,8 @@ export function nearestName(name: string, known: readonly string[]): string | un
   // Two swapped letters count as two steps.
   const allowed = folded.length < 4 ? 1 : Math.max(2, Math.floor(folded.length / 3));
   const [best] = known
+    // The lengths already differ by more steps.
+    .filter(({ length }) => Math.abs(length - folded.length) <= allowed)
     .map((candidate) => ({ candidate, steps: distance(folded, candidate) }))
     .filter(({ steps }) => steps <= allowed)
     .sort((a, b) => a.steps - b.steps);

@@ -88,7 +88,7 @@ export function createReadSteps(store: Store, fallback: string, clock: Clock) {
         readCharacters: read.reduce((sum, { body }) => sum + body.length, 0),
         failed: failuresOf(view) - before,
         /** Members that the view names and no product of these has. */
-        absent: absence.found().map(({ path }) => path),
+        absent: absence.paths(),
         isSlow: isSlow(),
       };
     },

@@ -32,13 +32,13 @@ export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor =
   return isItsFill && view.fromGeneration !== null && cursor < backfillTo ? view : undefined;
 }
 
-/** Prepares each view once. */
+/** Prepares each view once. What a view may cost is checked where it is set: a store may have an older one. */
 export function createPreparedViews(name: string) {
   const prepared = new Map<string, View | null>();
   const what = `the view of sink ${name}`;
   return ({ where, fields }: ViewText): View | null => {
     const key = JSON.stringify([where, fields]);
-    if (!prepared.has(key)) prepared.set(key, viewOrNull({ where, fields }, { where: what, fields: what }));
+    if (!prepared.has(key)) prepared.set(key, viewOrNull({ where, fields }, { where: what, fields: what }, null));
     return prepared.get(key) ?? null;
   };
 }

@@ -1,7 +1,7 @@
 import { nearestName } from '../base/nearest-name.ts';
 import { ROWS } from '../catalog/fields.ts';
 import { objectMembers } from '../catalog/json-text.ts';
-import { hasPath } from './field-list.ts';
+import { pathsIn } from './field-list.ts';
 
 /** For safety: names of members that are kept, to find a similar one. */
 const MOST_NAMES = 1_000;
@@ -29,10 +29,13 @@ export function createAbsence(paths: Iterable<string>) {
     see: (body: string): void => {
       products++;
       if (missing.size === 0) return;
-      for (const path of missing) if (hasPath(body, path)) missing.delete(path);
+      const has = pathsIn(body);
+      for (const path of missing) if (has(path)) missing.delete(path);
       if (names.size < MOST_NAMES) for (const name of objectMembers(body).keys()) names.add(name);
     },
-    /** What none of the products had so far; nothing if there was no product. */
+    /** The paths that none of the products had so far; nothing if there was no product. */
+    paths: (): string[] => (products === 0 ? [] : [...missing]),
+    /** The same, each with a similar name, which takes milliseconds to find. */
     found: (): Absent[] => {
       if (products === 0) return [];
       return [...missing].map((path) => ({

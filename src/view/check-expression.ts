@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3';
 import { CatchwordError, messageOf } from '../base/errors.ts';
 import { nearestName } from '../base/nearest-name.ts';
 import { COLUMNS, STORED } from '../catalog/fields.ts';
+import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
 import { costOf } from './expression-cost.ts';
 import { type Instruction, type Program, readProgram } from './sql-program.ts';
@@ -35,6 +36,8 @@ const MOST_SEARCHED = 400;
 const MOST_IN_LOOPS = 250;
 /** For safety: a loop may copy and search a literal for each element. */
 const LONGEST_WITH_LOOPS = 50;
+/** For safety: reading a program takes longer than its length grows. */
+const MOST_INSTRUCTIONS = 4_000;
 /** For safety: what functions read and make of the product, in multiples of it. 250 of 100 kB take about 100 ms. */
 const MOST_COPIES = 250;
 /** Functions that make JSON. */
@@ -56,6 +59,12 @@ const FUNCTIONS = new Set(
 );
 /** The argument that must be a literal, because the time grows with the product of both lengths. */
 const LITERAL_ARGUMENT: Readonly<Record<string, number>> = { like: 0, glob: 0, instr: 1, trim: 1, ltrim: 1, rtrim: 1 };
+/** Functions with any number of arguments. */
+const ANY_ARGUMENTS = 'json_array json_extract json_insert json_object json_remove json_replace json_set max min'.split(
+  ' ',
+);
+/** Up to so many are counted; of a call with more, arguments of other calls may be counted too. */
+const MOST_LISTED = 100;
 const WITH_PATH = new Set(['->', '->>', 'json_array_length', 'json_extract', 'json_type']);
 
 const READABLE = ['vbid', ...COLUMNS.map(({ column }) => column), 'body'];
@@ -98,10 +107,17 @@ function checkText(text: string, invalid: Invalid): void {
 function openAnalysis(): Database {
   const sqlite = openForTexts();
   sqlite.exec(`CREATE TABLE catalog (${READABLE.map((name) => (TEXTS.has(name) ? `${name} TEXT` : name)).join(', ')})`);
-  // Else its number of arguments would not be listed.
-  sqlite.function('json_extract', { deterministic: true }, (_json: unknown, _path: unknown) => null);
+  // Else EXPLAIN would not list how many arguments they have.
+  for (const name of ANY_ARGUMENTS) {
+    for (let count = name.startsWith('json') ? 1 : 2; count <= MOST_LISTED; count++) {
+      const listed = Object.defineProperty(() => null, 'length', { value: count });
+      sqlite.function(name, { deterministic: true }, listed);
+    }
+  }
   return sqlite;
 }
+
+const analysis = onFirstUse(openAnalysis);
 
 function explain(sqlite: Database, text: string): Instruction[] {
   return sqlite.prepare<[], Instruction>(`EXPLAIN SELECT 1 FROM catalog WHERE (\n${text}\n)`).all();
@@ -126,7 +142,7 @@ function checkSources({ of, calls }: Program, each: string | null, invalid: Inva
 
 /** Rejects what takes longer than a few readings of the product. */
 function checkCost(program: Program, text: string, invalid: Invalid): void {
-  const { of, loops, loopAround, writerOf, literalIn, isOfElement, calls, loopCost, jumpsBack } = program;
+  const { of, loops, loopAround, writersOf, literalIn, isOfElement, calls, loopCost, jumpsBack } = program;
   let searchedChars = 0;
   // NOT IN looks at the first row of the list only.
   const isLooped = of('Rewind').filter(({ p1 }) => of('Next').some((next) => next.p1 === p1)).length > 1;
@@ -175,9 +191,10 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
   for (const { at, args, does } of copies) {
     const loop = loopAround(at.addr);
     const isOfProduct = (register: number): boolean => {
-      const writer = writerOf(register, at.addr, loop?.from);
       // A record may have columns of sorted rows, which have cursors of their own.
-      return writer?.opcode === 'Column' && (at.opcode !== 'MakeRecord' || writer.p1 === 0);
+      return writersOf(register, at.addr, loop?.from).some(
+        ({ opcode, p1 }) => opcode === 'Column' && (at.opcode !== 'MakeRecord' || p1 === 0),
+      );
     };
     if (loop !== undefined && args.some(isOfProduct)) throw invalid(`${does} for each element`);
   }
@@ -220,27 +237,31 @@ function readsOf(program: Program): Expression {
   return { columns, keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
 }
 
-/** Checks an expression, in milliseconds. @param name of the setting or option, for errors @throws CatchwordError */
-export function checkExpression(text: string, name: string, code: ViewErrorCode): Expression {
+/**
+ * Checks an expression, in milliseconds.
+ * @param name of the setting or option, for errors
+ * @param code of errors; null: it was accepted before, maybe by another version, and only what it reads is asked for
+ * @throws CatchwordError
+ */
+export function checkExpression(text: string, name: string, code: ViewErrorCode | null): Expression {
   const invalid: Invalid = (problem, hint) =>
-    new CatchwordError(code, `${name}: ${problem}`, hint === undefined ? {} : { hint });
-  checkText(text, invalid);
-  const sqlite = openAnalysis();
+    new CatchwordError(code ?? 'CONFIG_INVALID', `${name}: ${problem}`, hint === undefined ? {} : { hint });
+  if (code !== null) checkText(text, invalid);
+  const sqlite = analysis();
+  let listed: Instruction[];
   try {
-    const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
-    let listed: Instruction[];
-    try {
-      listed = explain(sqlite, text);
-    } catch (error) {
-      throw unprepared(error, invalid);
-    }
-    const program = readProgram(listed);
-    checkSources(program, each?.p4 ?? null, invalid);
-    checkCost(program, text, invalid);
-    if (costOf(listed, program) > MOST_COPIES)
-      throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
-    return readsOf(program);
-  } finally {
-    sqlite.close();
+    listed = explain(sqlite, text);
+  } catch (error) {
+    throw unprepared(error, invalid);
   }
+  if (code === null) return readsOf(readProgram(listed));
+  if (listed.length > MOST_INSTRUCTIONS)
+    throw invalid(`SQLite needs more than ${MOST_INSTRUCTIONS} instructions for it`);
+  const program = readProgram(listed);
+  const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
+  checkSources(program, each?.p4 ?? null, invalid);
+  checkCost(program, text, invalid);
+  if (costOf(listed, program) > MOST_COPIES)
+    throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
+  return readsOf(program);
 }

@@ -9,22 +9,38 @@ import type { Instruction, Program } from './sql-program.ts';
 /** The size of a register: multiples of the product, and characters of literals. */
 interface Size {
   readonly products: number;
+  /** Characters of literals as JSON writes them. */
   readonly literal: number;
-  /** Where it was written. */
+  /** Whether it is JSON that a JSON function made just before: another one takes it as it is, without escapes. */
+  readonly isJson: boolean;
+  /** Where the part of the product was written; of several places, the first. */
   readonly addr: number;
 }
 
 /** A product of 100 kB is one; it has at most half as many elements as characters. */
 const CHARACTERS = 100_000;
 const ELEMENTS = CHARACTERS / 2;
-/** What a function adds to each element, such as brackets and a comma, in characters. */
-const AROUND_ELEMENT = 4;
+/** What a function adds to each argument for each element, such as quotes and a comma, or `null`, in characters. */
+const AROUND_ARGUMENT = 4;
+const ADDS = /^(json_(array|object|quote|group_array|group_object)|group_concat|string_agg)$/;
 /** The columns `fullkey` and `path` of `json_each` repeat the names on the way to an element. */
 const PATH_COLUMNS = [6, 7];
 const PATH_CHARACTERS = 60;
 
 /** An escaped text may be twice as long. */
 const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
+/** Their results are JSON for another function of JSON. */
+const MAKES_JSON = /^(->|json|json_remove)$/;
+/** They return a part of their first argument for each path. */
+const EXTRACTS = /^(->|->>|json_extract)$/;
+/** How many arguments there are for each path, after the first argument, which is read for each path. */
+const PATHS: Readonly<Record<string, number>> = {
+  json_extract: 1,
+  json_remove: 1,
+  json_insert: 2,
+  json_replace: 2,
+  json_set: 2,
+};
 /** Results that do not grow with the arguments. */
 const SHORT =
   /^(json_(array_length|type|valid)|abs|avg|ceil(ing)?|count|floor|glob|instr|length|like|octet_length|round|sign|sum|total|typeof|unicode)$/;
@@ -33,58 +49,99 @@ const SHORT =
 const SEARCHES = /^(glob|instr|like|[lr]?trim)$/;
 const SEARCHED_AT_ONCE = 5;
 
-const NOTHING: Size = { products: 0, literal: 0, addr: 0 };
+/** They read a text as a number; the result in `p3`, `p2` or nowhere is short. */
+const ARITHMETIC = /^(Add|Subtract|Multiply|Divide|Remainder|BitAnd|BitOr|ShiftLeft|ShiftRight|And|Or)$/;
+const UNARY = /^(Not|BitNot|IsTrue)$/;
+const CONDITION = /^(If|IfNot|MustBeInt)$/;
+const COMPARISON = /^(Eq|Ne|Lt|Le|Gt|Ge)$/;
+/** Affinities, as SQLite numbers them: the last three are numeric. */
+const AFFINITY_MASK = 0x47;
+const FIRST_NUMERIC = 0x43;
+
+/** A flag of `Copy`: functions of JSON take the copy as a text. */
+const LOSES_SUBTYPE = 2;
+
+/** Of a function in SQLite. */
+const MOST_ARGUMENTS = 1_000;
+
+const NOTHING: Size = { products: 0, literal: 0, isJson: false, addr: 0 };
 
 type Registers = ReadonlyMap<number, Size>;
 
-function merged(one: Registers | undefined, other: Registers | undefined): Map<number, Size> {
-  const sizes = new Map(one);
-  for (const [register, size] of other ?? []) {
-    const there = sizes.get(register);
-    sizes.set(register, {
+/** Adds the sizes that registers may have where another branch comes from. */
+function merge(into: Map<number, Size>, other: Registers): void {
+  for (const [register, size] of other) {
+    const there = into.get(register);
+    if (there === size) continue;
+    into.set(register, {
       products: Math.max(size.products, there?.products ?? 0),
       literal: Math.max(size.literal, there?.literal ?? 0),
-      addr: Math.max(size.addr, there?.addr ?? 0),
+      isJson: size.isJson && there?.isJson !== false,
+      addr: Math.min(size.addr, (there ?? size).addr),
     });
   }
-  return sizes;
+}
+
+/** An argument of a call, for all elements of the loop together. */
+interface Argument extends Pick<Size, 'literal' | 'isJson'> {
+  readonly size: number;
+  readonly isLiteral: boolean;
+}
+
+/** @returns what a call reads and makes, and how long its result is */
+function costOfCall(name: string, args: readonly Argument[], elements: number) {
+  const escapes = ESCAPES.test(name);
+  const first = args[0]?.size ?? 0;
+  let made = ADDS.test(name) ? (AROUND_ARGUMENT * args.length * elements) / CHARACTERS : 0;
+  let read = 0;
+  let searched = 0;
+  for (const [place, { size, literal, isLiteral, isJson }] of args.entries()) {
+    const isTaken = escapes && (isJson || isLiteral);
+    if (!isTaken || (place === 0 && name in PATHS)) read += size;
+    made += size * (escapes && !isTaken ? 2 : 1);
+    if (SEARCHES.test(name)) searched = Math.max(searched, literal);
+  }
+  // Each path is looked for from the beginning.
+  const paths = Math.max(1, (args.length - 1) / (PATHS[name] ?? args.length));
+  read += first * (paths - 1);
+  if (EXTRACTS.test(name)) made = first * paths;
+  if (SHORT.test(name)) made = 0;
+  return { cost: read * (1 + searched / SEARCHED_AT_ONCE) + made, made, isJson: escapes || MAKES_JSON.test(name) };
 }
 
 /** @returns what the functions of an expression read and make, in multiples of a product of 100 kB */
 export function costOf(program: readonly Instruction[], { loopAround }: Pick<Program, 'loopAround'>): number {
   const begin = program[0]?.p2 ?? 1;
   let cost = 0;
+  /** What has a size; the rest is as short as a number. */
   let registers = new Map<number, Size>();
+  /** What the beginning writes. Such a register is not written again. */
+  let constants: Registers = registers;
+  const sized = (register: number): Size => registers.get(register) ?? constants.get(register) ?? NOTHING;
   /** The largest of all records for sorting, grouping and comparing, which are read back. */
   let recorded = 1;
   /** The registers at the targets of jumps that were passed. */
-  const waiting = new Map<number, Registers>();
+  const waiting = new Map<number, Map<number, Size>>();
 
   function follow(one: Instruction): void {
     const { addr, opcode, p1, p2, p3, p4, p5 } = one;
     const loop = loopAround(addr);
-    const write = (register: number, products: number, literal = 0) =>
-      registers.set(register, { products, literal, addr });
+    const write = (register: number, products: number, literal = 0, isJson = false): void => {
+      if (products + literal === 0) registers.delete(register);
+      else registers.set(register, { products, literal, isJson, addr: products > 0 ? addr : Number.POSITIVE_INFINITY });
+    };
+    const times = loop === undefined ? 1 : ELEMENTS;
+    /** The multiples of the product in a register, for all elements of the loop together. */
+    const productsOf = ({ products, addr: at }: Size): number => {
+      const from = loopAround(at);
+      const isOfElement = loop !== undefined && from !== undefined && from.from >= loop.from && at < loop.to;
+      return products * (isOfElement ? 1 : times);
+    };
     /** The size of an argument, for all elements of the loop together. */
     const sizeOf = (register: number): number => {
-      const { products = 0, literal = 0, addr: at = 0 } = registers.get(register) ?? {};
-      const times = loop === undefined ? 1 : ELEMENTS;
-      const isOfElement = loop !== undefined && at > loop.from && at < loop.to;
-      return products * (isOfElement ? 1 : times) + (literal * times) / CHARACTERS;
+      const size = sized(register);
+      return productsOf(size) + (size.literal * times) / CHARACTERS;
     };
-    /** Charges a call. @returns the size of its result */
-    const charge = (from: number, count: number, name: string): number => {
-      const factor = ESCAPES.test(name) ? 2 : SHORT.test(name) ? 0 : 1;
-      let all = loop === undefined ? 0 : (AROUND_ELEMENT * ELEMENTS) / CHARACTERS;
-      let searched = 0;
-      for (let register = from; register < from + count; register++) {
-        all += sizeOf(register);
-        if (SEARCHES.test(name)) searched = Math.max(searched, registers.get(register)?.literal ?? 0);
-      }
-      cost += all * (1 + factor + searched / SEARCHED_AT_ONCE);
-      return all * factor;
-    };
-
     // What an inner loop reads again of the product, or of an element of an outer loop, may be all of it each time.
     const again = loop === undefined || loop.cursor === p1 ? 1 : ELEMENTS;
     if (opcode === 'Column') write(p3, p1 === 0 ? again : recorded);
@@ -95,39 +152,67 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       for (let register = p1; register < p1 + p2; register++) all += sizeOf(register);
       cost += all;
       recorded = Math.max(recorded, all);
-    } else if (opcode === 'String8') write(p2, 0, p4?.length ?? 0);
+    } else if (opcode === 'String8') write(p2, 0, JSON.stringify(p4 ?? '').length);
     else if (/^(Null|Integer|Int64|Real)$/.test(opcode)) write(p2, 0);
-    else if (opcode === 'Copy' || opcode === 'SCopy') {
-      for (let next = 0; next <= (opcode === 'Copy' ? p3 : 0); next++) {
-        const { products = 0, literal = 0 } = registers.get(p1 + next) ?? {};
-        write(p2 + next, products, literal);
+    else if (/^(Copy|SCopy|Move)$/.test(opcode)) {
+      const count = { Copy: p3 + 1, Move: p3 }[opcode] ?? 1;
+      for (let next = 0; next < count; next++) {
+        const size = sized(p1 + next);
+        write(p2 + next, productsOf(size), size.literal, size.isJson && (p5 & LOSES_SUBTYPE) === 0);
       }
-    } else if (opcode === 'Move') {
-      for (let next = 0; next < p3; next++) registers.set(p2 + next, registers.get(p1 + next) ?? NOTHING);
     } else if (opcode === 'Concat') {
       const all = sizeOf(p1) + sizeOf(p2);
       cost += all;
       write(p3, all);
+    } else if (ARITHMETIC.test(opcode)) {
+      cost += sizeOf(p1) + sizeOf(p2);
+      write(p3, 0);
+    } else if (UNARY.test(opcode) || CONDITION.test(opcode)) {
+      cost += sizeOf(p1);
+      if (UNARY.test(opcode)) write(p2, 0);
+    } else if (opcode === 'Cast') {
+      if (p2 < FIRST_NUMERIC) return;
+      cost += sizeOf(p1);
+      write(p1, 0);
+    } else if (opcode === 'Affinity') {
+      for (const [place, affinity] of (p4 ?? '').split('').entries())
+        if (affinity.charCodeAt(0) >= FIRST_NUMERIC) cost += sizeOf(p1 + place);
+    } else if (COMPARISON.test(opcode)) {
+      // Texts are compared as far as both go.
+      const sizes = [sizeOf(p1), sizeOf(p3)] as const;
+      cost += (p5 & AFFINITY_MASK) < FIRST_NUMERIC ? Math.min(...sizes) : sizes[0] + sizes[1];
     } else if (/^(Function|PureFunc|AggStep1?)$/.test(opcode)) {
       const [, name = '', listed = ''] = /^(.*)\((-?\d+)\)$/.exec(p4 ?? '') ?? [];
       let count = opcode.startsWith('Agg') ? p5 : Number(listed);
-      // EXPLAIN does not list how many: as many as were written in a row.
-      if (count < 0) for (count = 0; registers.has(p2 + count); ) count++;
-      const made = charge(p2, count, name);
+      // EXPLAIN does not list how many: all that may be.
+      if (count < 0) count = MOST_ARGUMENTS;
+      const args = Array.from({ length: count }, (_, place): Argument => {
+        const { literal, isJson, products } = sized(p2 + place);
+        return { size: sizeOf(p2 + place), literal, isJson, isLiteral: products === 0 };
+      });
+      const call = costOfCall(name, args, loop === undefined ? 0 : ELEMENTS);
+      cost += call.cost;
+      write(p3, call.made, 0, call.isJson);
       // They are temporary: a later call must not count them again.
-      if (!opcode.startsWith('Agg')) for (let at = p2; at < p2 + count; at++) registers.delete(at);
-      write(p3, made);
+      if (!opcode.startsWith('Agg')) for (let at = p2; at < p2 + count; at++) if (at !== p3) registers.delete(at);
     }
   }
 
-  for (const addr of [...program.keys()].slice(begin).concat([...program.keys()].slice(1, begin))) {
-    const one = program[addr];
-    if (one === undefined) continue;
-    if (waiting.has(addr)) registers = merged(registers, waiting.get(addr));
+  program.slice(begin).forEach(follow);
+  constants = registers;
+  registers = new Map();
+  for (const one of program.slice(1, begin)) {
+    const { addr, opcode, p2 } = one;
+    merge(registers, waiting.get(addr) ?? new Map());
+    waiting.delete(addr);
     follow(one);
     // Whatever `p2` means there: an instruction that does not jump merges too much, not too little.
-    if (one.p2 > addr && addr < begin) waiting.set(one.p2, merged(waiting.get(one.p2), registers));
-    if (one.opcode === 'Goto' && addr < begin) registers = new Map();
+    if (p2 > addr) {
+      const there = waiting.get(p2);
+      if (there === undefined) waiting.set(p2, new Map(registers));
+      else merge(there, registers);
+    }
+    if (opcode === 'Goto') registers = new Map();
   }
   return cost;
 }

@@ -42,7 +42,23 @@ export function fieldList(text: string) {
   return { paths, keys: new Set(wanted.keys()), pick: (body: string) => pick(body, wanted) };
 }
 
-/** Whether a product has the member at a path such as `metadata.description`. */
-export function hasPath(body: string, path: string): boolean {
-  return pick(body, wantedOf([path.split('.')])).size > 0;
+/** Tells whether a product has the member at a path such as `metadata.description`. It reads each object once for all paths. */
+export function pathsIn(body: string): (path: string) => boolean {
+  const read = new Map<string, ReadonlyMap<string, string>>();
+  function membersAt(place: string, json: string): ReadonlyMap<string, string> {
+    const members = read.get(place) ?? objectMembers(json);
+    read.set(place, members);
+    return members;
+  }
+  return (path) => {
+    let json: string | undefined = body;
+    let place = '';
+    for (const name of path.split('.')) {
+      if (place !== '' && !json.startsWith('{')) return false;
+      json = membersAt(place, json).get(name);
+      if (json === undefined) return false;
+      place += `.${name}`;
+    }
+    return true;
+  };
 }

@@ -106,6 +106,7 @@ export function readProgram(program: readonly Instruction[]) {
     of,
     loops,
     loopAround,
+    writersOf,
     writerOf,
     literalIn,
     isOfElement,

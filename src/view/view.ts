@@ -39,6 +39,9 @@ export interface View extends ViewText {
   readonly failures: () => { readonly count: number; readonly last: string | null };
 }
 
+/** For safety: each product is searched for each path. */
+const MOST_PATHS = 200;
+
 /** The text of an object, with the key of its product, whatever an expression makes of it. */
 function withKey(vbid: string, members: Map<string, string>): string {
   const key = JSON.stringify(vbid);
@@ -66,15 +69,25 @@ function prepareJudge(query: string, name: string, code: ViewErrorCode) {
   }
 }
 
-/** Prepares a view. @param names of settings, options or parameters, for errors @throws CatchwordError with `code` */
+/**
+ * Prepares a view.
+ * @param names of settings, options or parameters, for errors
+ * @param code of errors; null: the view of what a store has already. An earlier version may have accepted more.
+ * @throws CatchwordError with `code`, CONFIG_INVALID by default
+ */
 export function compileView(
   text: ViewText,
   names: { readonly where: string; readonly fields: string },
-  code: ViewErrorCode = 'CONFIG_INVALID',
+  code: ViewErrorCode | null = 'CONFIG_INVALID',
 ): View {
   const { where, fields } = text;
   const filter: Expression | null = where === null ? null : checkExpression(where, names.where, code);
   const list = fields !== null && isFieldList(fields) ? fieldList(fields) : null;
+  if (code !== null && new Set(list?.paths).size > MOST_PATHS) {
+    throw new CatchwordError(code, `${names.fields}: it names more than ${MOST_PATHS} members`, {
+      hint: 'Name the member that has them, such as metadata, or choose all.',
+    });
+  }
   const made = fields === null || list !== null ? null : checkExpression(fields, names.fields, code);
   const chosen: Pick<Expression, 'keys'> = list ?? made ?? { keys: null };
   const keys =
@@ -88,7 +101,9 @@ export function compileView(
   // With LIMIT, SQLite computes each column once, not for each element that json_each reads.
   const query = `SELECT ${value} FROM (${rowSql(columns)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`;
   const judge =
-    filter === null && made === null ? null : prepareJudge(query, made === null ? names.where : names.fields, code);
+    filter === null && made === null
+      ? null
+      : prepareJudge(query, made === null ? names.where : names.fields, code ?? 'CONFIG_INVALID');
   let failures: ReturnType<View['failures']> = { count: 0, last: null };
 
   function viewOf(vbid: string, body: string): string | null {
@@ -122,7 +137,7 @@ export function compileView(
 export function viewOrNull(
   text: ViewText,
   names: Parameters<typeof compileView>[1],
-  code?: ViewErrorCode,
+  code?: ViewErrorCode | null,
 ): View | null {
   return text.where === null && text.fields === null ? null : compileView(text, names, code);
 }

@@ -17,12 +17,15 @@ const MANIFEST = fileURLToPath(new URL('../../ops/kubernetes.yaml', import.meta.
 const FETCHERS = fileURLToPath(new URL('../../ops/kubernetes-fetchers.yaml', import.meta.url));
 const LABELS = z.strictObject({ 'app.kubernetes.io/name': z.literal('catchword') });
 const METADATA = z.strictObject({ name: z.literal('catchword'), labels: LABELS });
-const PROBE = z.strictObject({
-  httpGet: z.strictObject({ path: z.literal('/healthz'), port: z.literal('probes') }),
-  periodSeconds: z.int().optional(),
-  timeoutSeconds: z.int().optional(),
-  failureThreshold: z.int().optional(),
-});
+const probe = (port: string) =>
+  z.strictObject({
+    httpGet: z.strictObject({ path: z.literal('/healthz'), port: z.literal(port) }),
+    periodSeconds: z.int().optional(),
+    timeoutSeconds: z.int().optional(),
+    failureThreshold: z.int().optional(),
+  });
+/** The page of `/healthz` calls the loading thread stalled after 30 seconds: a probe of this thread waits as long. */
+const LIVENESS = probe('probes').extend({ timeoutSeconds: z.literal(30) });
 const CONTAINER = z.strictObject({
   name: z.string(),
   image: z.string(),
@@ -32,9 +35,9 @@ const CONTAINER = z.strictObject({
     z.strictObject({ name: z.literal('http'), containerPort: z.literal(8080) }),
     z.strictObject({ name: z.literal('probes'), containerPort: z.literal(9464) }),
   ]),
-  startupProbe: PROBE,
-  livenessProbe: PROBE,
-  readinessProbe: PROBE,
+  startupProbe: probe('probes'),
+  livenessProbe: LIVENESS,
+  readinessProbe: probe('http'),
   resources: z.strictObject({
     requests: z.strictObject({ cpu: z.string(), memory: z.string() }),
     limits: z.strictObject({ memory: z.string() }),
@@ -150,6 +153,8 @@ it('the manifest of fetchers is that of the daemon without its disk and its page
   expect({ ...container, name: 'daemon' }).toEqual({
     ...other,
     ports: other.ports.filter(isOfFetcher),
+    // It serves no readers.
+    readinessProbe: { ...other.readinessProbe, httpGet: other.livenessProbe.httpGet },
     volumeMounts: other.volumeMounts.filter(isOfFetcher),
   });
   expect(startupProbe).toMatchObject({ httpGet: start.httpGet });

@@ -1,11 +1,23 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
+import { createAbsence } from '../../src/view/absent-members.ts';
 import { compileView, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
 
 const view = (where: string | undefined, fields: string | undefined) =>
   compileView(viewText(where, fields), { where: 'WHERE', fields: 'FIELDS' });
+
+it('a member is absent if no product has its path, also inside of another member, a text or a list', () => {
+  const paths = ['vbid', 'a', 'a.b', 'a.b.c', 'a.x', 'b.c', 'list.a', 'text.a', 'none', 'titel', 'null'];
+  const absence = createAbsence(paths);
+  expect(absence.paths()).toEqual([]);
+  absence.see('{"a":{"b":{"c":1}},"b":{"c":null},"list":[{"a":1}],"text":"{\\"a\\":1}","title":"t","null":null}');
+  expect(absence.paths()).toEqual(['a.x', 'list.a', 'text.a', 'none', 'titel']);
+  expect(absence.found().at(-1)).toEqual({ path: 'titel', near: 'title', isKnown: false });
+  absence.see('{"a":{"x":[]},"text":{"a":1}}');
+  expect(absence.paths()).toEqual(['list.a', 'none', 'titel']);
+});
 
 it.each([
   ['a list', undefined, 'vbid, titel', 'no product has titel: did you mean title?'],

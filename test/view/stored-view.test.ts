@@ -1,0 +1,35 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
+import { compileView, viewText } from '../../src/view/view.ts';
+import { temporaryMirror } from '../relay/feeding.ts';
+import { memory } from '../relay/memory.ts';
+import { execute, query } from '../support/sqlite.ts';
+
+const NAMES = { where: 'WHERE', fields: 'FIELDS' };
+const VIEWS: readonly (readonly [what: string, stored: string])[] = [
+  ['reads and makes too much', `json_object('t', json_array(${Array(90).fill('title').join(', ')}))`],
+  ['has too many instructions', `json_object('t', title IN (${Array(1_600).fill(7).join()}))`],
+  ['has a query in FROM', "json_object('t', (SELECT a FROM (SELECT title AS a)))"],
+];
+
+it.each(VIEWS)(
+  'a store gets a new view when its stored one, which is not permitted any more, %s',
+  async (_what, stored) => {
+    expect(() => compileView(viewText(undefined, stored), NAMES)).toThrow(/^FIELDS: /);
+    const mirror = temporaryMirror();
+    const store = memory();
+    onTestFinished(() => mirror.stop());
+    mirror.change([{ vbid: 'A', body: '{"vbid":"A","title":"t","format":"f"}' }]);
+    const start = (fields: string) =>
+      mirror.start(store.config({ view: compileView(viewText(undefined, fields), NAMES) }));
+    start("json_object('t', title)");
+    await mirror.caughtUp();
+    await mirror.stop();
+    execute(mirror.store.path, `UPDATE sink_views SET fields = '${stored.replaceAll("'", "''")}'`);
+    expect(query(mirror.store.path, 'SELECT fields FROM sink_views')).toEqual([{ fields: stored }]);
+    start("json_object('f', format)");
+    await mirror.caughtUp();
+    expect(store.rows.at(-1)).toMatchObject({ vbid: 'A' });
+    expect(mirror.sink()).toMatchObject({ state: 'running', error: null });
+  },
+);
