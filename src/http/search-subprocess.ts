@@ -30,6 +30,8 @@ const LIMITS = {
   startMs: 20_000,
   /** Time without a search after which the process ends, milliseconds. It takes about 70 MB. */
   idleMs: 600_000,
+  /** Steps after which a new process takes over. For safety: each new view keeps some 30 kB there (statements.ts). */
+  steps: 5_000,
 };
 
 const SIMPLER = 'Use a simpler expression: docs/views.md says what each may take.';
@@ -57,6 +59,8 @@ export function createSearchApart(options: SearchApartOptions): Service & Steps 
   }
   const stopping = new AbortController();
   let running: ChildProcess | undefined;
+  /** Steps that the running process was asked for. */
+  let asked = 0;
   let idle: NodeJS.Timeout | undefined;
   let turn: Promise<unknown> = Promise.resolve();
 
@@ -90,6 +94,7 @@ export function createSearchApart(options: SearchApartOptions): Service & Steps 
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     running = child;
+    asked = 0;
     // Writing to a process that has just ended is not a failure by itself: `exit` follows.
     child.on('error', () => {});
     child.once('exit', () => {
@@ -102,7 +107,9 @@ export function createSearchApart(options: SearchApartOptions): Service & Steps 
   async function run(request: StepRequest): Promise<unknown> {
     clearTimeout(idle);
     try {
+      if (asked >= limits.steps) end();
       const child = running ?? (await started(request));
+      asked++;
       child.send(request);
       return await answerOf(child, request, limits.runMs);
     } catch (error) {

@@ -1,13 +1,16 @@
 import { setMaxListeners } from 'node:events';
 import { CatchwordError } from '../base/errors.ts';
-import { errorFields } from '../base/log.ts';
+import { errorFields, type Tell } from '../base/log.ts';
 import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page-types.ts';
+import { createInFlight } from '../pace/in-flight.ts';
 import type { PageQueue } from './queue-port.ts';
 import { type ReadOptions, readUntilDone } from './read-until-done.ts';
 
-interface EmbeddedQueueOptions extends ReadOptions {
+interface EmbeddedQueueOptions extends Omit<ReadOptions, 'inFlight'> {
   /** Maximum number of requests in flight, including requests that wait for a retry. */
   readonly concurrency: number;
+  /** Gets a notice when the source has refused so many at once; default: nobody. */
+  readonly tell?: Tell;
 }
 
 /**
@@ -19,7 +22,8 @@ const AHEAD_BYTES = 16_000_000;
 
 /** Creates a queue inside the process. Nothing in it needs to survive: SQLite knows which windows are missing. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
-  const { concurrency, log } = options;
+  const { concurrency, log, tell = () => {} } = options;
+  const reading = { ...options, inFlight: createInFlight(concurrency, tell) };
   const waiting = new Map<string, FetchTask>();
   const active = new Map<string, Promise<void>>();
   const slots = createSlots(concurrency, fill);
@@ -41,7 +45,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   async function work(task: FetchTask): Promise<void> {
     const id = taskId(task);
     const slot = { take: () => slots.take(id, stop.signal), hold: (bytes: number) => slots.free(id, bytes) };
-    const outcome = await readUntilDone(task, options, stop.signal, slot);
+    const outcome = await readUntilDone(task, reading, stop.signal, slot);
     if (outcome === null) return;
     delivered = delivered.then(() => deliver(outcome));
     await delivered;

@@ -3,12 +3,15 @@ import type { Clock } from '../base/clock.ts';
 import { type CatchwordError, toErrorRecord } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page-types.ts';
+import type { InFlight, InFlightRequest } from '../pace/in-flight.ts';
 import type { Pacer } from '../pace/pacer.ts';
 import { type ReadWindow, toReadError } from './queue-port.ts';
 
 export interface ReadOptions {
   readonly read: ReadWindow;
   readonly pacer: Pacer;
+  /** The requests of this process. */
+  readonly inFlight: InFlight;
   readonly clock: Clock;
   readonly log: Logger;
   /** Called before a retry whose delay the source did not ask for. */
@@ -25,23 +28,32 @@ export interface RequestSlot {
 /** Reads a window, and retries until there is an outcome. @returns null if `signal` was aborted */
 export async function readUntilDone(
   task: FetchTask,
-  { read, pacer, clock, log, onRetry }: ReadOptions,
+  { read, pacer, inFlight, clock, log, onRetry }: ReadOptions,
   signal: AbortSignal,
   slot?: RequestSlot,
 ): Promise<FetchOutcome | null> {
   for (let attempt = 1; ; attempt++) {
+    let request: InFlightRequest | undefined;
+    const arrived = (bytes: number): void => {
+      request?.end(true);
+      slot?.hold(bytes);
+    };
     try {
       await slot?.take();
+      request = await inFlight.begin(signal);
       // Another mirror of the source may be reading a list for hours.
       await pacer.acquire(signal, { isUrgent: task.from !== null || task.vbid !== undefined });
-      const { page, response } = await read(task, signal, attempt, slot?.hold);
+      request.sent();
+      const { page, response } = await read(task, signal, attempt, arrived);
+      request.end(true);
       pacer.succeeded();
       return { kind: 'captured', task, page, response, requests: attempt };
     } catch (thrown) {
+      request?.end(false);
       if (signal.aborted) return null;
       const error = toReadError(thrown);
       const askedMs = error.retryAfterMs ?? 0;
-      await pacer.heed(error);
+      if (request?.failed(error) !== true) await pacer.heed(error);
       const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
       if (delayMs === null) {
         log.warn({ task: taskId(task), attempt, code: error.code, reason: error.message }, 'a page cannot be read');

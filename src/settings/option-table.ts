@@ -58,7 +58,9 @@ export const OPTION_GROUPS = {
       'requests to the service, shared by all processes of a mirror, and with REDIS_URL by fetchers and commands; off: a ' +
         'limit is learned when the service refuses a request',
     ),
-    concurrency: option('CATCHWORD_CONCURRENCY', '8', form.whole(1, 256)).means('pages in flight per process'),
+    concurrency: option('CATCHWORD_CONCURRENCY', '8', form.whole(1, 256)).means(
+      'pages in flight per process; fewer while the service refuses so many',
+    ),
     requestTimeoutMs: option('CATCHWORD_REQUEST_TIMEOUT', '60s', form.duration).means(
       'limit of a whole request, body included',
     ),

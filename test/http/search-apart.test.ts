@@ -133,6 +133,14 @@ it('a search starts its process again after it was killed between two searches',
   expect(await search('a', 1)).toEqual([]);
 });
 
+it('the process that searches is replaced after so many steps, because it keeps what it prepared', async () => {
+  const { program, pids } = programThat('process.send({ made: [] })');
+  const { search } = apart('', { program, limits: { steps: 2 } });
+  for (let times = 0; times < 5; times++) expect(await search('a', 1)).toEqual([]);
+  expect(pids()).toHaveLength(3);
+  await expect.poll(() => pids().filter(isAlive)).toHaveLength(1);
+});
+
 it('the process that searches does not get the environment, which may have secrets', async () => {
   process.env.CATCHWORD_API_KEY = 'a-key';
   onTestFinished(() => {

@@ -129,7 +129,7 @@ function startEmbeddedQueue(
     if (delayMs <= LONG_RETRY_MS) return;
     tell({ message: 'waiting before a retry', fields: { code, reason, until: iso(clock.now() + delayMs) } });
   };
-  const queue = createEmbeddedQueue({ clock, log, concurrency, read, pacer, onRetry });
+  const queue = createEmbeddedQueue({ clock, log, concurrency, read, pacer, onRetry, tell });
   const services = [
     { name: 'client', stop: () => client.close() },
     { name: 'queue', stop: () => queue.close() },

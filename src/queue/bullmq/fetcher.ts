@@ -4,6 +4,7 @@ import { backoffMs } from '../../base/backoff.ts';
 import { CatchwordError } from '../../base/errors.ts';
 import { reasonOf } from '../../base/redis-place.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
+import { createInFlight } from '../../pace/in-flight.ts';
 import type { Pacer } from '../../pace/pacer.ts';
 import type { ReadWindow } from '../queue-port.ts';
 import { readUntilDone } from '../read-until-done.ts';
@@ -45,6 +46,7 @@ export async function startFetcher(options: FetcherOptions) {
   const stop = new AbortController();
   // Each active job adds a listener.
   setMaxListeners(0, stop.signal);
+  const inFlight = createInFlight(concurrency, ({ message, fields }) => log.warn(fields, message));
   const applyQueues = new Map<string, Queue>();
   let closed: Promise<void> | undefined;
 
@@ -86,7 +88,7 @@ export async function startFetcher(options: FetcherOptions) {
   async function work(job: Job, token: string | undefined): Promise<void> {
     const task = parseTask(job.data);
     const pacer = { ...client, heed: (error: Refusal) => heed(task.mirror, error) };
-    const outcome = await readUntilDone(task, { read: readFor, pacer, clock, log }, stop.signal);
+    const outcome = await readUntilDone(task, { read: readFor, pacer, inFlight, clock, log }, stop.signal);
     if (outcome === null) return returnToQueue(job, token);
     await deliver(task, outcome).catch((error: unknown) => {
       if (stop.signal.aborted) return returnToQueue(job, token);

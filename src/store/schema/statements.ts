@@ -16,7 +16,10 @@ const chosen: unknown[] = [];
 /** For safety: a statement takes some 10 kB, and readers may choose any number of texts. Older ones may be collected. */
 const MOST_CHOSEN = 1_000;
 
-/** Seen on 24.21 after some thousand different views; not on 26. There, memory grows with each new text. */
+/**
+ * Seen on 24.21 after some thousand different views; not on 26. There, memory grows with each new text: by 4 kB for a
+ * statement, some 30 kB for a view. A daemon replaces the process that has them (search-subprocess.ts).
+ */
 const ABORTS = process.versions.node.startsWith('24.');
 
 function keepChosen(made: unknown): void {

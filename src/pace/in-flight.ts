@@ -1,0 +1,88 @@
+import { unlessAborted } from '../base/abort.ts';
+import type { CatchwordError } from '../base/errors.ts';
+import type { Tell } from '../base/log.ts';
+
+/*
+ * How many requests a process has in flight. A refusal (429) that names no time may mean the number at once, or the rate.
+ * The number is lowered first: otherwise, a service that refuses the third request at once would be taken for one that
+ * allows a few a minute.
+ *
+ *     refused, with others in flight ──► half as many; the rate stays
+ *     refused alone                  ──► the number was not why: as many as configured; the rate is learned
+ *     100 answers                    ──► one more
+ */
+
+/** At this step, a service that always refuses the third request refuses one in 100. */
+const ANSWERS_FOR_ONE_MORE = 100;
+
+/** One request, from its place to its answer. */
+export interface InFlightRequest {
+  /** Notes that the request is sent now. */
+  sent(): void;
+  /** Gives the place to another request. Only the first call counts. @param isAnswered whether a whole answer arrived */
+  end(isAnswered: boolean): void;
+  /** Learns from the error of the request. @returns whether the number of requests in flight may be why */
+  failed(error: Pick<CatchwordError, 'code' | 'retryAfterMs'>): boolean;
+}
+
+export type InFlight = ReturnType<typeof createInFlight>;
+
+/** @param most requests in flight, as configured, from 1 @param tell gets a notice when fewer are allowed */
+export function createInFlight(most: number, tell: Tell) {
+  let [allowed, places, answers, halvings] = [most, 0, 0, 0];
+  /** The lowest number that `tell` knows. */
+  let told = most;
+  const requests = new Set<{ atOnce: number }>();
+  let line: (() => void)[] = [];
+
+  function wake(): void {
+    const woken = line;
+    line = [];
+    for (const go of woken) go();
+  }
+
+  function halve(atOnce: number): void {
+    allowed = Math.min(allowed, Math.ceil(atOnce / 2));
+    halvings++;
+    answers = 0;
+    if (allowed >= told) return;
+    told = allowed;
+    const reason = `it refused one of ${atOnce} at once; now at most ${allowed}, or as many as CATCHWORD_CONCURRENCY says`;
+    tell({ message: 'fewer requests at once, because of the source', fields: { reason } });
+  }
+
+  return {
+    /** Waits until a request may be made. @throws the reason of `signal` */
+    begin: async (signal: AbortSignal): Promise<InFlightRequest> => {
+      while (places >= allowed) await unlessAborted(new Promise<void>((go) => line.push(go)), signal);
+      places++;
+      const known = halvings;
+      let hasPlace = true;
+      /** The most requests that were in flight at one time with this one. */
+      const request = { atOnce: 0 };
+      return {
+        sent: () => {
+          requests.add(request);
+          for (const one of requests) one.atOnce = Math.max(one.atOnce, requests.size);
+        },
+        end: (isAnswered) => {
+          if (!hasPlace) return;
+          hasPlace = false;
+          requests.delete(request);
+          places--;
+          if (isAnswered && allowed < most && ++answers % ANSWERS_FOR_ONE_MORE === 0) allowed++;
+          wake();
+        },
+        failed: ({ code, retryAfterMs }) => {
+          if (code !== 'SOURCE_RATE_LIMITED' || retryAfterMs !== undefined) return false;
+          // It was sent with others that were refused, and says nothing new.
+          if (known < halvings) return true;
+          if (request.atOnce > 1) halve(request.atOnce);
+          else [allowed, told] = [most, most];
+          wake();
+          return request.atOnce > 1;
+        },
+      };
+    },
+  };
+}
