@@ -9,7 +9,7 @@ import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../si
 import { feederOf } from '../../stored-mark.ts';
 import { createFoldVerifier, trimmedError } from '../value-verifier.ts';
 import { openAppendFile } from './append-file.ts';
-import { markOf, readEnd, readState } from './read-tail.ts';
+import { type LastEvent, markOf, readEnd, readState } from './read-tail.ts';
 import { dropOldest, linesOfFiles, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
 /**
@@ -30,13 +30,17 @@ const OPTIONS = {
 };
 type Options = z.output<z.ZodObject<typeof OPTIONS>>;
 
+/** The content of the state file; null if it is about another file. @param event the last one of the file */
+async function stateOf(path: string, event: LastEvent | null) {
+  const state = await readState(path);
+  return state !== null && (event === null || event.incarnation === feederOf(state).mirror) ? state : null;
+}
+
 /** Opens the file of a sink, with its state and its rotated files. @param believed the position that the mirror knows */
 async function openEventFile(path: string, { rotate: rotateAt, gzip, keep }: Options, believed: Mark) {
   const file = await openAppendFile(path, believed);
   const compressor = rotateAt !== undefined && gzip === 'on' ? startCompressor(path) : null;
-  /** The content of the state file, as far as it is about this file. */
-  let state = await readState(path);
-  if (file.event !== null && (state === null || file.event.incarnation !== feederOf(state).mirror)) state = null;
+  let state = await stateOf(path, file.event);
   const mark = markOf(believed, state, file.size(), file.event);
   /** All changes up to here are in this file or in rotated ones. */
   let position = mark.cursor;
@@ -115,7 +119,9 @@ async function checkFile(path: string, tell?: (mark: Mark) => void): Promise<str
   const file = await open(path, 'r');
   try {
     const { event } = await readEnd(path, file);
-    if (event !== null) tell?.({ generation: 1, late: 0, ...event });
+    // The state names the sink, which an event does not.
+    const state = await stateOf(path, event);
+    if (event !== null) tell?.(markOf({ generation: 1, late: 0, ...event }, state, found.size, event));
   } finally {
     await file.close();
   }
