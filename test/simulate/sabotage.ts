@@ -725,8 +725,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/view/sink-view.property.test.ts',
     'a changed view is not held',
     'src/relay/settle-view.ts',
-    'if (found === null && !isMistyped) return false;',
-    'if (!isMistyped) return false;',
+    'if (found === null && forecast.isMistyped !== true) {',
+    'if (forecast.isMistyped !== true) {',
   ),
   bugFor(
     'test/view/sink-view.property.test.ts',
