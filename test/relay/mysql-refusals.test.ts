@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { books, configAt, feeding, NEVER } from './feeding.ts';
 import { mysqlTarget } from './targets.ts';
@@ -24,8 +24,12 @@ describe.skipIf(!mariadbAvailable)('MariaDB with rules of its own', { tags: ['st
   });
 
   it.each([
-    ['is locked', 'ACCOUNT LOCK', /Unlock the account of it at the server, or set a new password/],
-    ['has an expired password', 'PASSWORD EXPIRE', /Unlock the account of it at the server, or set a new password/],
+    ['is locked', 'ACCOUNT LOCK', /Unlock the account of this user at the server, or set a new password/],
+    [
+      'has an expired password',
+      'PASSWORD EXPIRE',
+      /Unlock the account of this user at the server, or set a new password/,
+    ],
     ['must use TLS', 'REQUIRE SSL', /If the server demands TLS, add ssl-mode=REQUIRED to the address/],
   ])('an account of MariaDB that %s is misconfigured, and the error says what to do', async (_, how, message) => {
     await maria.client.query("CREATE OR REPLACE USER it@'%' IDENTIFIED BY 'pw'; GRANT ALL ON shop.* TO it@'%'");
@@ -34,6 +38,21 @@ describe.skipIf(!mariadbAvailable)('MariaDB with rules of its own', { tags: ['st
       failure: 'misconfigured',
       message: expect.stringMatching(message),
     });
+  });
+
+  it('what MariaDB says at a login hides secrets and cannot colour a terminal', async () => {
+    const name = '\u001b[31mpass-word';
+    await maria.client.query(`CREATE OR REPLACE USER '${name}'@'%' IDENTIFIED BY 'pass-word' ACCOUNT LOCK`);
+    const url = `mysql://${encodeURIComponent(name)}:pass-word@127.0.0.1:${maria.server.port}/shop?table=books`;
+    const sink = await configAt(url).make();
+    onTestFinished(() => sink.close());
+    const { message } = await sink.check(NEVER).then(
+      () => ({ message: 'it is accepted' }),
+      (error: Error) => error,
+    );
+    expect(message).toMatch(/Unlock the account of this user/);
+    expect(message).not.toContain('\u001b');
+    expect(message).not.toContain('pass-word');
   });
 
   it.each(['exists', 'does not exist'])(

@@ -60,6 +60,14 @@ it.each([
   expect(await problemOf(url)).toBe('none');
 });
 
+it('the name of a table has room for the names of its parts; its schema may be as long as the server allows', async () => {
+  const at = (schema: number, table: number) => `postgres://h/db?table=${'s'.repeat(schema)}.${'t'.repeat(table)}`;
+  expect(await problemOf(at(63, 50))).toBe('none');
+  expect(await problemOf(at(1, 51))).toContain('table is not valid');
+  expect(await problemOf(at(64, 1))).toContain('table is not valid');
+  expect(await problemOf('postgres://h/db?table=a.b.c')).toContain('table is not valid');
+});
+
 it.each([
   ['postgres://h/db?schema=public', 'the option schema is not for a sink | Use table=SCHEMA.NAME.'],
   ['postgres://h/db?require_auth=none', 'the option require_auth is not for a sink | Use an address without it.'],
@@ -84,7 +92,7 @@ it.each([
   ],
   [
     'postgres://h/db?table="books"',
-    'table is not valid | Use a name of at most 50 characters such as products or shop.products. Write it without',
+    'table is not valid | Use a name of at most 50 characters such as products, or with its schema: shop.products. Write it without',
   ],
   ['postgres://h/db?sslmode="require"', 'sslmode is not valid | Use disable, allow, prefer'],
   ['postgres://a:1,b:2/db', 'there are several hosts | Use one: the primary, or a name that leads to it.'],

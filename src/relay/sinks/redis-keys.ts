@@ -63,6 +63,12 @@ async function textsOf(db: Redis, keys: readonly Buffer[]): Promise<readonly str
   });
 }
 
+/** Reads what a fill has noted and not delivered. @param leftKey the key of the set */
+async function* leftIn(db: Redis, leftKey: string): AsyncGenerator<readonly string[]> {
+  for await (const some of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>)
+    yield some.map(vbidOf);
+}
+
 /** Makes the sink of `keys=PREFIX`. */
 export function createRedisKeysSink(settings: SinkSettings, name: string): Sink {
   const prefix = `${name}:`;
@@ -77,12 +83,6 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       const ends = found.map((key) => vbidOf(key.subarray(Buffer.byteLength(prefix))));
       yield ends.filter((end) => ![markKey, leftKey].includes(`${prefix}${end}`));
     }
-  }
-
-  /** What a fill has noted and not delivered. */
-  async function* leftOf(db: Redis): AsyncGenerator<readonly string[]> {
-    for await (const some of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>)
-      yield some.map(vbidOf);
   }
 
   /** Rejects a prefix whose keys another sink would remove. */
@@ -147,16 +147,16 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       },
       filled: async () => {
         if ((await db.exists(leftKey)) === 0) return null;
-        let keys = 0;
+        let [keys, left] = [0, 0];
         for await (const { length } of stored(db)) keys += length;
-        let left = 0;
         // A key of the set may have expired, or another program has deleted it.
-        for await (const found of leftOf(db)) left += found.length === 0 ? 0 : await db.exists(found.map(keyOf));
+        for await (const found of leftIn(db, leftKey))
+          left += found.length === 0 ? 0 : await db.exists(found.map(keyOf));
         return { delivered: keys - left, left };
       },
       fillEnds: async (kept, to) => {
         // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.
-        for await (const left of leftOf(db))
+        for await (const left of leftIn(db, leftKey))
           await write(
             [],
             left.filter((vbid) => !kept.includes(vbid)),

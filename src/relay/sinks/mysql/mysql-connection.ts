@@ -91,11 +91,11 @@ const WITHOUT_TLS = [1045, 3159];
 const ACCOUNT = [3118, 4151, 3955, 4150, 1820, 1862];
 
 /** Returns what the operator can do after the error of a login. */
-function loginAdvice(errno: number, { ssl, user }: ConnectionConfig): string {
+function loginAdvice(errno: number, { ssl }: ConnectionConfig): string {
   if (WITHOUT_TLS.includes(errno)) {
     return ssl === false ? '. If the server demands TLS, add ssl-mode=REQUIRED to the address' : '';
   }
-  return ACCOUNT.includes(errno) ? `. Unlock the account of ${user} at the server, or set a new password` : '';
+  return ACCOUNT.includes(errno) ? '. Unlock the account of this user at the server, or set a new password' : '';
 }
 
 /** Opens the driver's connection, which ends with `life`. */

@@ -7,16 +7,17 @@ import { SinkError } from '../../sink.ts';
 /** The comment of every table that catchword made. It moves with the table, by a dump as well. */
 export const COMMENT = 'catchword made this table: it replaces and removes rows';
 
-/** PostgreSQL truncates names to 63 characters: two tables would share `<table>_contributors`. MySQL takes 64. */
-const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,49}$/;
+/**
+ * A table, maybe with its schema. PostgreSQL truncates names to 63 characters: two longer ones would share
+ * `<table>_contributors`. MySQL takes 64.
+ */
+const TABLE = /^([A-Za-z_][\w$]{0,62}\.)?[A-Za-z_][\w$]{0,49}$/;
 
 /** Options of a sink with tables. */
 export const TABLE_OPTIONS = {
   table: z
     .string()
-    .refine((name) => name.split('.').length <= 2 && name.split('.').every((part) => IDENTIFIER.test(part)), {
-      error: 'a name of at most 50 characters such as products or shop.products',
-    })
+    .regex(TABLE, 'a name of at most 50 characters such as products, or with its schema: shop.products')
     .default('products'),
   removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
 };
