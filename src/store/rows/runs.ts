@@ -113,8 +113,29 @@ type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
 export type RunReader = ReturnType<typeof createRunReader>;
 
+/** What runs have found about the form of deltas. */
+function createDeltaFormReader({ values }: Queries) {
+  const inPart = values<[since: number, to: number], string>(
+    `SELECT evidence ->> '$.inPart' FROM runs WHERE id BETWEEN ? AND ? AND evidence ->> '$.inPart' IS NOT NULL ORDER BY id`,
+  );
+  const inParts = (since: number, to: number) => inPart(since, to).map((text) => JSON.parse(text) as InPart);
+  return {
+    /** What a run has found so far. */
+    inPart: (id: number): InPart => inParts(id, id)[0] ?? { items: 0, leftOut: [], shown: [] },
+    /** Members that deltas leave out, as runs have found, and no later one has found otherwise. */
+    leftOut: (): ReadonlySet<string> => {
+      const found = new Set<string>();
+      for (const { leftOut, shown } of inParts(0, Number.MAX_SAFE_INTEGER)) {
+        for (const name of shown) found.delete(name);
+        for (const name of leftOut) found.add(name);
+      }
+      return found;
+    },
+  };
+}
+
 export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
-  const { number, row, rows, tuple, tuples, value, values } = queries;
+  const { number, row, rows, tuple, tuples, value } = queries;
   /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
   const counts = row<[id: number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
@@ -133,10 +154,6 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
   const notedSeams = value<[number], string>("SELECT evidence ->> '$.lists' FROM runs WHERE id = ?");
-  const inPart = values<[since: number, to: number], string>(
-    `SELECT evidence ->> '$.inPart' FROM runs WHERE id BETWEEN ? AND ? AND evidence ->> '$.inPart' IS NOT NULL ORDER BY id`,
-  );
-  const inParts = (since: number, to: number) => inPart(since, to).map((text) => JSON.parse(text) as InPart);
   const unusualAfter = tuple<[number], [run: number, unusual: string]>(
     `SELECT id, unusual ${UNUSUAL} AND id > ? ORDER BY id LIMIT 1`,
   );
@@ -194,17 +211,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     counts,
     /** Of each list: its seams as the run judged them last. None before it first judged them. */
     notedSeams: (id: number): readonly ListEvidence[] => JSON.parse(notedSeams(id) ?? '[]') as ListEvidence[],
-    /** What the run has found so far about the form of its deltas. */
-    inPart: (id: number): InPart => inParts(id, id)[0] ?? { items: 0, leftOut: [], shown: [] },
-    /** Members that deltas leave out, as runs have found, and no later one has found otherwise. */
-    leftOut: (): ReadonlySet<string> => {
-      const found = new Set<string>();
-      for (const { leftOut, shown } of inParts(0, Number.MAX_SAFE_INTEGER)) {
-        for (const name of shown) found.delete(name);
-        for (const name of leftOut) found.add(name);
-      }
-      return found;
-    },
+    ...createDeltaFormReader(queries),
     ...createKeptRunReader(queries),
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
