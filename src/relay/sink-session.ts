@@ -54,7 +54,7 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
   log.info({ sink, kind, cursor }, 'sink is open');
 }
 
-/** Whether a fill begins because the store lost what it had, so that nobody has judged what it takes away. */
+/** Whether a fill begins because the store lost what it had: then what it takes away was not judged. */
 function isUnjudgedFill(before: SinkRow, mark: Opened | null, sink: Sink): boolean {
   if (mark === null || sink.filled !== undefined) return false;
   return before.cursor > 0 && (mark.refill !== undefined || mark.generation < before.beganGeneration);

@@ -15,7 +15,7 @@ import { postgresTarget, redisKeysTarget, s3Target } from './targets.ts';
 const LIMITS = { removalLimit: () => 100 };
 const GONE = books(300, 1).map(({ vbid }) => ({ vbid, body: null }));
 
-it('a store whose fill nobody can count keeps its products until the run that removes them is approved', async () => {
+it('a store that cannot count its fill keeps its products until the run that removes them is approved', async () => {
   const mirror = temporaryMirror();
   const { store, sink, change, caughtUp, start, stop } = mirror;
   const kept = memory();
