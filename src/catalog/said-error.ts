@@ -22,10 +22,10 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }
 
-/** Whether a member says something: neither a form of no, nor a date of zeros, nor empty, nor an object or a list of such. */
+/** Whether a member says something: not false, null, none, 0, a date of zeros, or empty, nor an object or a list of these. */
 export function isFilled(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).some(isFilled);
-  return !/^\s*(?:false|null|none|no|n|ok|[0\s:TZ.-]*)\s*$/i.test(textOf(value));
+  return !/^\s*(?:false|null|none|[0\s:TZ.-]*)\s*$/i.test(textOf(value));
 }
 
 /** The members `errors` and `error`. Texts as they are, anything else as JSON. */

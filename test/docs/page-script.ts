@@ -37,7 +37,7 @@ const FRAGMENTS: Readonly<Record<string, string>> = {
 };
 
 /** Blocks that the test of their subject runs, by page and language. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
+export const ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/stores/postgres.md rb': 'test/relay/postgres-shop.test.ts',
   // DuckDB cannot load its extension for buckets without the network, so it reads the objects as files.
   'docs/stores/s3.md sql': 'test/support/s3-reader.ts',

@@ -28,6 +28,16 @@ it.each([
   },
 );
 
+it.each(['"code":20000,"message":"success"', '"error":{"code":0,"message":""}', '"error":"none"', '"truncated":true'])(
+  'a page that also says %s is read',
+  async (more) => {
+    const { source, run } = await rawPlace([]);
+    const body = `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"A"}],${more}}`;
+    source.instead = () => ({ status: 200, body });
+    expect(await run()).toMatchObject({ state: 'complete', created: 1 });
+  },
+);
+
 it('a list page that says that it is not whole is read again, and the list is proven', async () => {
   const { source, run } = await rawPlace(bodies(numbered(900)), { CATCHWORD_PER_PAGE: '100' });
   let left = 2;
