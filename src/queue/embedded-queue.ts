@@ -9,7 +9,7 @@ import { type ReadOptions, readUntilDone } from './read-until-done.ts';
 interface EmbeddedQueueOptions extends Omit<ReadOptions, 'inFlight'> {
   /** Maximum number of requests in flight, including requests that wait for a retry. */
   readonly concurrency: number;
-  /** Gets a notice when the source has refused so many at once; default: none is told. */
+  /** Gets a notice when the source has refused so many at once; default: no notice. */
   readonly tell?: Tell;
 }
 
