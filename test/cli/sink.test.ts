@@ -325,8 +325,8 @@ it('sink commands reject unknown sinks, events and settings', async () => {
     ['jsonl:x?refused=maybe', 'the value of refused is not valid'],
     ['jsonl:x?rotate=big', 'the value of rotate is not valid'],
   ] as const) {
-    const listed = await runHere(['sink', 'list', '--json'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
-    expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });
+    const { stdout } = await runHere(['doctor'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
+    expect(stdout).toContain(`CATCHWORD_SINK_BAD: ${message}`);
   }
 });
 
