@@ -1,3 +1,4 @@
+// @module-tag slow
 import { symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';

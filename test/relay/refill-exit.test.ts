@@ -1,3 +1,4 @@
+// @module-tag slow
 import { describe, expect, it } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { expect, it } from 'vitest';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
 import { isDelta, rawPlace } from './raw-place.ts';

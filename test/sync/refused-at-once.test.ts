@@ -1,3 +1,4 @@
+// @module-tag slow
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { CatchwordError } from '../../src/base/errors.ts';

@@ -231,7 +231,7 @@ it('a source with links that change with each answer is read whole if the settin
   );
 });
 
-it('products whose withdrawal was undone are withdrawn again by the next delta', async () => {
+it('products whose withdrawal was undone are withdrawn again by the next delta', { tags: ['slow'] }, async () => {
   const gone = names(3);
   const { shelf, fill, run, settings, directory, has, source } = await scripted(names(30), {
     CATCHWORD_WITHDRAWN_AS: 'removed',
