@@ -62,7 +62,8 @@ function isUnjudgedFill(before: SinkRow, mark: Opened | null, sink: Sink): boole
 
 /**
  * Opens the sink.
- * @returns null if it is held before a fill; whether it stores its own mark, so that the mirror need not write every ack; and the mark that it has
+ * @returns its row; whether it stores its own mark, so that the mirror need not write every ack; and the mark that it has.
+ * Null if it is held before a fill
  */
 async function open(
   context: FeedContext,

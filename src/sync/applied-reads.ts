@@ -18,6 +18,8 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
   const byPass = new Map<number, Read[]>();
   /** The lowest offset at which the run's lists have shown each product, plus one; 0: none has. Null until it is needed. */
   let places: Uint32Array | null = null;
+  /** Products that neighbours share. Null until it is needed: this is asked for each product that has changed. */
+  let seam: number | null = null;
 
   function place(found: Uint32Array, window: Window, ids: readonly number[]): Uint32Array {
     const highest = ids.reduce((most, id) => Math.max(most, id), 0);
@@ -60,9 +62,9 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
       places ??= placesOf();
       const offset = (places[id] ?? 0) - 1;
       // Where neighbours overlap, a product that moved a little has one place.
-      const near = runs.passes(runId)[0]?.seam ?? 0;
+      seam ??= runs.passes(runId)[0]?.seam ?? 0;
       if (offset < 0) return null;
-      return offset < startOf(window) - near ? 'front' : offset < endOf(window) + near ? null : 'behind';
+      return offset < startOf(window) - seam ? 'front' : offset < endOf(window) + seam ? null : 'behind';
     },
     /** Whether the pass has read everything in front of the window. */
     hasFront: (pass: number, window: Window): boolean => {

@@ -114,7 +114,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     const known = store.products.find(vbid);
     const found = judgeItem(product, known, rules);
     const id = known?.id ?? created.get(vbid)?.id ?? (found.kind === 'absent' ? 0 : newId());
-    const isAgain = isList && id > 0 && ids.indexOf(id) < position && ids.includes(id);
+    const firstAt = isList && id > 0 ? ids.indexOf(id) : -1;
+    const isAgain = firstAt !== -1 && firstAt < position;
     const first = (changed.get(vbid) ?? created.get(vbid))?.product.body ?? known?.body ?? body;
     if (found.kind === 'behind' || (isAgain && (withdrawn.has(id) || !sameContent(first, body, volatileFields)))) {
       shown.set(id, BEHIND + contentDigest(body, volatileFields));
