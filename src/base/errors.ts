@@ -179,7 +179,8 @@ export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error i
 
 /** The code that Node.js or a driver gave, such as `ENOENT`; undefined if there is none. */
 export function systemCodeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && error.code != null ? String(error.code) : undefined;
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' || typeof error.code === 'number' ? String(error.code) : undefined;
 }
 
 export function messageOf(error: unknown): string {

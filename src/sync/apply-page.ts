@@ -91,7 +91,7 @@ function keepRejected({ runs }: KeeperWriter, runId: number, { task, rejected }:
 }
 
 function noteInPart({ runs }: KeeperWriter, runId: number, { partial, leftOut, shownAgain }: Draft): void {
-  if (partial.length + shownAgain.size === 0) return;
+  if (partial.length + shownAgain.length === 0) return;
   const known = runs.inPart(runId);
   runs.noteInPart(runId, {
     items: known.items + partial.length,

@@ -62,6 +62,13 @@ function formOf({ products }: Reader, { items, ids }: WaitingPage) {
   return { shown, without: (name: string): number => (shown.has(name) ? 0 : (lacking.get(name) ?? 0)) };
 }
 
+/** Members that deltas left out before and that this page of a delta shows. */
+function shownAgain({ store, notInDeltas }: DraftContext, captured: WaitingPage, form?: ReturnType<typeof formOf>) {
+  if (captured.items === null || !notInDeltas?.size) return [];
+  const { shown } = form ?? formOf(store, captured);
+  return [...notInDeltas].filter((name) => shown.has(name));
+}
+
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
   const { store, reads, twice, volatileFields } = context;
@@ -69,8 +76,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Items of a delta that is in another form than the list. */
   const partial: RejectedItem[] = [];
-  /** Members that such items leave out, and members that deltas left out before and show now. */
-  const [leftOut, shownAgain] = [new Set<string>(), new Set<string>()];
+  /** Members that such items leave out. */
+  const leftOut = new Set<string>();
   let form: ReturnType<typeof formOf> | undefined;
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
@@ -164,10 +171,6 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   }
 
   if (captured.items !== null) judgeAll(captured.items);
-  if (from !== null && captured.items !== null && context.notInDeltas?.size) {
-    form ??= formOf(store, captured);
-    for (const name of context.notInDeltas) if (form.shown.has(name)) shownAgain.add(name);
-  }
   const restored = [...changed.values()].filter(({ known }) => known.removed).length;
   return {
     ids: ids.map((id) => id ?? 0),
@@ -180,7 +183,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     rows,
     partial,
     leftOut,
-    shownAgain,
+    shownAgain: from === null ? [] : shownAgain(context, captured, form),
     outdatedFrom,
   };
 }
