@@ -326,6 +326,59 @@ describe('a run that takes many products away', () => {
     expect(products().size).toBe(200);
   });
 
+  it('is counted with the runs of the day before it, and held before the first product leaves', async () => {
+    const view = where("format = 'EPUB'");
+    const { mirror, products, held, decide, restart } = await fedShop(0, view);
+    mirror.change(changed(400, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    for (const from of [0, 50, 100]) {
+      mirror.change(changed(50, '"format":"epub"', from), newRun(mirror));
+      await mirror.caughtUp();
+    }
+    mirror.change(changed(40, '"format":"EPUB"'), newRun(mirror));
+    mirror.change(changed(40, '"format":"epub"', 150), newRun(mirror));
+    await mirror.caughtUp();
+    await restart(view);
+    await mirror.caughtUp();
+    expect(products().size).toBe(250);
+    const last = newRun(mirror);
+    mirror.change(changed(2, '"format":"epub"', 200), last);
+    await held();
+    const text = `run ${last}, which comes next, and the runs of the 24 hours before would remove 152 of 250 products`;
+    expect(mirror.sink().held).toMatchObject({ run: last, removed: 152, reason: expect.stringContaining(text) });
+    expect(products().size).toBe(250);
+    decide('release');
+    await mirror.caughtUp();
+    expect(products().size).toBe(248);
+    // The approval has decided about this day so far.
+    mirror.change(changed(100, '"format":"epub"', 250), newRun(mirror));
+    await mirror.caughtUp();
+    await restart(view);
+    mirror.change(changed(50, '"format":"epub"', 350), newRun(mirror));
+    await mirror.caughtUp();
+    expect(products().size).toBe(98);
+    mirror.change(changed(1, '"format":"epub"', 210), newRun(mirror));
+    await held();
+    expect(mirror.sink().held).toMatchObject({ removed: 151 });
+  });
+
+  it.each([
+    ['25 hours apart are counted apart', 25, false],
+    ['12 hours apart are counted together', 12, true],
+  ])('and others %s, for whole products and after a day without a relay', async (_, hours, isHeld) => {
+    const { mirror, products, held, restart } = await fedShop(400);
+    await mirror.stop();
+    const now = Date.now();
+    for (const [index, from] of [0, 100].entries()) {
+      const gone = shop(100, '1', from).map(({ vbid }) => ({ vbid, body: null }));
+      mirror.change(gone, newRun(mirror), now + (1 + index) * hours * 3_600_000);
+    }
+    await restart(null);
+    if (isHeld) await held();
+    else await mirror.caughtUp();
+    expect(products().size).toBe(isHeld ? 400 : 200);
+  });
+
   it('is not counted for products that it brings back', async () => {
     const { mirror, products } = await fedShop(0, where("format = 'EPUB'"));
     mirror.change(changed(300, '"format":"EPUB"'));
