@@ -99,6 +99,7 @@ it('the description has the parameters as the routes take them', async () => {
     { name: 'field', type: 'string' },
     { name: 'where', type: 'string' },
     { name: 'fields', type: 'string' },
+    { name: 'approved', type: 'string', enum: ['true'] },
     { name: 'limit', type: 'integer', minimum: 1, maximum: 10_000, default: 1000 },
   ]);
   expect(of('/api/status')).toBeUndefined();

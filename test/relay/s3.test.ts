@@ -344,7 +344,7 @@ it.each([
   await expect(sink?.open(START, 9, NEVER)).rejects.toMatchObject({ failure: 'misconfigured', message });
 });
 
-it('a bucket that says that a token has expired is said to need a new key', async () => {
+it('a bucket whose token has expired needs a new key, as the error says', async () => {
   const [sink] = await sinksAt(`s3://books/x?${END}`.replace('PORT', String(store.port)), undefined, 1);
   store.before = (_method, _path, response) => {
     response.writeHead(400, { 'content-type': 'application/xml' }).end('<Error><Code>ExpiredToken</Code></Error>');

@@ -2,15 +2,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
-import { writeUnder } from '../../src/store/schema/lease.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
-import { NO_COUNTS } from '../operate/scene.ts';
-import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
+import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-
-const SELECTION = '{}';
+import { newRun, unusualRun, usualRun } from './unusual-run.ts';
 
 function where(text: string): View {
   return compileView(viewText(text, undefined), { where: 'WHERE', fields: 'FIELDS' });
@@ -51,19 +48,6 @@ async function fedShop(count: number, view: View | null = null) {
       return found;
     },
   };
-}
-
-/** Records changes as an unusual run does. @returns its number */
-function unusualRun({ store, change }: TestMirror, versions: ReturnType<typeof shop>): number {
-  const from = store.changes.lastSeq() + 1;
-  const run = writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
-    const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
-    const about = { from, field: 'price', products: versions.length, living: 300 };
-    runs.noteLosses(id, { price: versions.length }, about);
-    return id;
-  });
-  change(versions);
-  return run;
 }
 
 describe('a view with which a sink begins', () => {
@@ -194,10 +178,7 @@ describe('an unusual run', () => {
     expect(await read('changes')).toHaveLength(600);
     decide('release');
     await mirror.caughtUp();
-    writeUnder(mirror.store.keeperLease, Date.now(), ({ runs }) => {
-      const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
-      runs.end(id, { state: 'complete', finishedAt: 1, proof: null, reasons: [], error: null, counts: NO_COUNTS });
-    });
+    usualRun(mirror);
     expect(emptied(await read('export - --approved'))).toBe(300);
   });
 
@@ -237,15 +218,6 @@ describe('an unusual run', () => {
     expect(store.rows.length).toBe(300);
   });
 });
-
-/** Creates a run. @returns its number */
-function newRun({ store }: TestMirror, reasons: readonly string[] = []): number {
-  return writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
-    const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
-    if (reasons.length > 0) runs.amend(id, { reasons: [...reasons] });
-    return id;
-  });
-}
 
 /** The products of `shop` with other members. */
 function changed(count: number, members: string, from = 0) {
