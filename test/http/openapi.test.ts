@@ -104,7 +104,7 @@ it('the description has the parameters as the routes take them', async () => {
   ]);
   expect(of('/api/status')).toBeUndefined();
   expect(of('/api/products')?.at(-1)).toMatchObject({ name: 'limit', maximum: 1_000 });
-  expect(of('/api/changes/stream')?.map(({ name }) => name)).toEqual(['after', 'where', 'fields']);
+  expect(of('/api/changes/stream')?.map(({ name }) => name)).toEqual(['after', 'where', 'fields', 'approved']);
 });
 
 it('the description has every answer of a server exactly', { tags: ['slow'] }, async () => {
