@@ -62,7 +62,8 @@ async function checkMirror(config: Config, nowMs: number, withIndexes: boolean):
   const problem = writeProblem(`${directory}/`, constants.W_OK | constants.X_OK);
   // SQLite creates files next to the mirror. A user who can only read the mirror does without them.
   if (problem !== null && (!exists || writeProblem(db) === null)) {
-    const hint = 'Set CATCHWORD_DB to a path that this user can write, or give this user write permission.';
+    const hint =
+      'Set CATCHWORD_DB to a path that this user can write, or give this user write permission; for EROFS, mount it for writing.';
     return failed(`${db}: ${directory} cannot be written (${problem})`, hint);
   }
   if (!exists) return note(`${db} does not exist yet`, 'Create it: npx catchword sync.');
