@@ -15,8 +15,9 @@ function isSame(a: ViewText, b: ViewText): boolean {
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
   const { store, prepare, stopping } = context;
-  const asOf = Math.max(row.cursor, row.backfillTo);
   const has = row.opened || row.cursor > 0 ? row : null;
+  // A sink that is older than the first product has nothing to be filled with.
+  const asOf = has === null ? store.changes.lastSeq() : Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
   const found = tooMany(context, forecast.removed, forecast.has);
   const named = `its view names a member wrongly: ${(forecast.absent ?? []).join('; ')}`;
@@ -47,9 +48,9 @@ export function holdForRun(context: FeedContext, row: SinkRow): boolean {
 
 /**
  * Brings a sink to the view of its settings, before it is opened.
- * @returns whether it may be opened now; `changed`: look again
+ * @returns whether it may be opened now; `changed`: look again; `empty`: the mirror has had no product so far
  */
-export async function settleView(context: FeedContext, row: SinkRow): Promise<'ready' | 'changed' | 'held'> {
+export async function settleView(context: FeedContext, row: SinkRow): Promise<'ready' | 'changed' | 'held' | 'empty'> {
   const { store, config, log } = context;
   const views = store.sinks.views(row.id);
   const wanted = config.view ?? WHOLE;
@@ -68,6 +69,8 @@ export async function settleView(context: FeedContext, row: SinkRow): Promise<'r
   }
   const text = { where: wanted.where, fields: wanted.fields };
   if (!row.opened && row.cursor === 0) {
+    // Only products show whether it names a member wrongly. Before the first change there is nothing to deliver.
+    if (!isJudged && store.changes.lastSeq() === 0) return 'empty';
     if (heldView !== null && !isJudged) writeIf(context, row, ({ sinks }) => sinks.release(row.id));
     if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
     writeIf(context, row, ({ sinks }) => sinks.beginView(row, text));

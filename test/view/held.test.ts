@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
@@ -73,6 +74,23 @@ describe('a view with which a sink begins', () => {
     await mirror.resume(store.config({ view: fields('vbid, title') }));
     expect(store.rows.map(({ body }) => body)).toContain('{"vbid":"P1","title":"t1"}');
     await until('it is over', () => mirror.sink().held === null);
+  });
+
+  it.each([
+    ['a choice', fields('vbid, titel')],
+    ['a filter', where("body->>'titel' = 't1'")],
+  ])('is held if it is %s of a wrong member, once an empty mirror has products', async (_, view) => {
+    const mirror = temporaryMirror();
+    const store = memory();
+    onTestFinished(() => mirror.stop());
+    mirror.start(store.config({ view }));
+    await until('the relay knows the sink', () => mirror.store.sinks.get(SINK_NAME) !== undefined);
+    await systemClock.sleep(300);
+    expect(mirror.sink()).toMatchObject({ state: 'running', held: null });
+    mirror.change(shop(3, '1'));
+    await until('the sink is held', () => mirror.sink().state === 'held');
+    expect(heldSinkText(mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(store.rows).toEqual([]);
   });
 
   it('goes on, although it names a member wrongly, when it is approved', async () => {
