@@ -5,7 +5,7 @@ import { connectMariadb, mariadbAvailable, startMariadb } from '../support/maria
 import { configAt, temporaryMirror } from './feeding.ts';
 
 const KILLS = 5;
-const PRODUCTS = 6_000;
+const PRODUCTS = 3_000;
 
 function version(at: number, round: number): Version {
   const vbid = `P${at}`;
