@@ -76,8 +76,10 @@ it.each([
   const lines = (await read(temporaryDirectory())).trimEnd().split('\n');
   const seen = lines.map((line) => JSON.parse(line) as { line?: number; dropped?: number; msg: string });
   const outpacing = seen.filter(({ msg }) => msg === 'outpaces');
-  expect(outpacing.map(({ line }) => line)).toEqual(outpacing.map((_, index) => index));
-  const [dropped = 0] = seen.flatMap((line) => line.dropped ?? []);
+  // Node reads the first part of a socket before it is asked to, so lines may go on for a while after some were dropped.
+  const numbers = outpacing.map(({ line = -1 }) => line);
+  expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+  const dropped = seen.reduce((sum, line) => sum + (line.dropped ?? 0), 0);
   expect(dropped).toBeGreaterThan(0);
   expect(outpacing.length + dropped).toBe(5_000);
   expect(seen.at(-1)?.msg).toBe('is read again');
