@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { problemText } from './problem-text.ts';
 import { heldRuns } from './run-report.ts';
 import { heldSinkText, sinkLag } from './sink-report.ts';
-import { missedRuns } from './status-report.ts';
+import { missedRuns, otherSettingsTexts, serversOf } from './status-report.ts';
 
 /*
  * The figures of the overview. They are read every second while a browser watches, so nothing here reads all products,
@@ -77,6 +77,7 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
     others: others.map((problem) => problemText(problem, state, store)),
     daemon,
+    settings: otherSettingsTexts(serversOf(store, nowMs)),
     plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },
     missed: missedRuns(store, plans, nowMs),
     held: heldOf(store, state),

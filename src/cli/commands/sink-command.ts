@@ -17,7 +17,7 @@ import { commandUser } from './shared/person-notices.ts';
 import { previewSink } from './shared/preview-sink.ts';
 import { trySink } from './shared/try-sink.ts';
 import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
-import { mirrorCommand, onMirror } from './shared/with-mirror.ts';
+import { mirrorCommand, onMirror, settingsNotInUse } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
   const nowMs = context.clock.now();
@@ -32,7 +32,9 @@ async function list(context: CommandContext, store: Store, config: Config): Prom
   const freshJson = fresh.map(({ name, kind, address, identity }) => {
     return { name, kind, address, identity, state: 'new', error: wrongText(fresh, name) };
   });
-  return { json: [...knownJson, ...freshJson], text: sinkListLines(colours(context), sinks, fresh, sizes) };
+  const c = colours(context);
+  const text = [...sinkListLines(c, sinks, fresh, sizes), ...settingsNotInUse(context, store).map(c.yellow)];
+  return { json: [...knownJson, ...freshJson], text };
 }
 
 /** Events that wait for a decision, or for their delivery. */

@@ -71,6 +71,7 @@ function* noticesOf(overview: Overview): Iterable<Notice> {
     yield { state: 'warn', title, text: 'catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.' };
   }
   for (const { title, advice } of others) yield { state: 'warn', title: `${title}.`, text: advice };
+  for (const text of overview.settings) yield { state: 'warn', title: sentence(text) };
   if (!daemon && freshness !== 'empty') {
     const text = 'Nothing is read or delivered by itself. Start it with: npx catchword daemon';
     yield { state: 'warn', title: 'No daemon is running.', text };

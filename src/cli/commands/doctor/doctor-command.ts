@@ -25,6 +25,7 @@ import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { colours, type JsonOption, print } from '../shared/output-format.ts';
+import { settingsNotInUse } from '../shared/with-mirror.ts';
 import { checkDisk } from './disk-check.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source-check.ts';
@@ -187,6 +188,8 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
   const opened = openedMirror(config);
   try {
+    const unused = opened == null ? [] : settingsNotInUse(context, opened);
+    findings.push(...unused.map((text): Finding => ({ check: 'settings', level: 'note', text })));
     const configs = sinkConfigs(config.sinks, opened?.sinks.hasFed);
     // The settings of the others are wrong, which was said.
     const sinks = config.sinks.filter((_, at) => configs[at]?.problems === undefined);

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { settingDigests } from '../../../operate/setting-digests.ts';
+import { otherSettingsTexts, serversOf } from '../../../report/status-report.ts';
 import type { Config } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
@@ -16,6 +18,11 @@ export async function onMirror<T>(
 ): Promise<T> {
   const config = loadSettings(context, 'nothing');
   return await withMirror(config, access === 'read', (store) => work(store, config));
+}
+
+/** Says which settings of this command the running processes of a mirror were not started with. */
+export function settingsNotInUse({ clock, environment }: CommandContext, store: Store): string[] {
+  return otherSettingsTexts(serversOf(store, clock.now(), settingDigests(environment)));
 }
 
 /**
