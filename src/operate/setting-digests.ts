@@ -7,9 +7,9 @@ import { OPTIONS, type Option } from '../settings/option-table.ts';
 import { differing, type SettingDigests, type StartedSettings } from '../store/schema/started-settings.ts';
 
 /*
- * A daemon reads its settings when it starts. Its leases show a digest of each, so that `status`, `doctor` and others can
- * say when a setting beside it is not in use. Nobody can try passwords against a digest: none is made from a secret, of
- * which only counts whether it is set. (A file of a secret is read again by whoever uses it.)
+ * A daemon reads its settings when it starts. Its leases show a digest of each, so that `status`, `doctor` and pages can
+ * name the settings that need a restart. A digest would let a reader of the mirror try passwords, so none is made from a
+ * secret: it only counts whether a secret is set. (Files of secrets are read again when they are used.)
  */
 
 /** They matter only to the process that reads them, or are the same mirror by another path. */

@@ -1,5 +1,3 @@
-import type { Holder } from './lease.ts';
-
 /** A digest for each variable that differs from its default; all variables of a sink or a channel have one. */
 export type SettingDigests = Readonly<Record<string, string>>;
 
@@ -19,7 +17,10 @@ export function differing(one: SettingDigests, other: SettingDigests): string[] 
  * Names the settings that a process was not started with as they are now, in its `.env` or in a command.
  * @param own the settings of the command. One that it does not have proves nothing: it may run elsewhere.
  */
-export function otherSettings({ settings, changed = [] }: Holder, own: SettingDigests = {}): string[] {
+export function otherSettings(
+  { settings, changed = [] }: Partial<StartedSettings>,
+  own: SettingDigests = {},
+): string[] {
   const others = settings === undefined ? [] : differing(settings, own).filter((name) => own[name] !== undefined);
   return [...new Set([...changed, ...others])].sort();
 }
