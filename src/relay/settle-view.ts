@@ -19,13 +19,14 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   const has = row.opened || row.cursor > 0 ? row : null;
   const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
   const found = tooMany(context, forecast.removed, forecast.has);
-  const named = `its view names a member wrongly: ${(forecast.absent ?? []).join('; ')}`;
+  const doubts = (forecast.absent ?? []).join('; ');
   // A store would get, or lose, that member of product after product. What is merely rare may come.
   if (found === null && forecast.isMistyped !== true) {
-    if (forecast.absent !== undefined) context.log.warn({ sink: row.name, reason: named }, 'the view may be a mistake');
+    if (doubts !== '') context.log.warn({ sink: row.name, reason: doubts }, 'the view may be a mistake');
     return false;
   }
-  const reason = found === null ? named : `its view was changed, and ${leavingText(found)}`;
+  const reason =
+    found === null ? `its view names a member wrongly: ${doubts}` : `its view was changed, and ${leavingText(found)}`;
   holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, reason);
   return true;
 }
