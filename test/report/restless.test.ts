@@ -33,7 +33,11 @@ async function scene(count: number) {
 
 function topicsAt(db: string, nowMs: number) {
   const store = reading(db);
-  const state = stateOf(store, nowMs, { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null });
+  const state = stateOf(store, nowMs, {
+    readyMaxAgeMs: Number.MAX_SAFE_INTEGER,
+    minFreeBytes: null,
+    behindLimitMs: 1_800_000,
+  });
   const found = problemsOf(state).filter(({ topic }) => topic === 'updates');
   return found.map((problem) => Object.values(problemText(problem, state, store)).join('. '));
 }
