@@ -91,9 +91,9 @@ export function sinkCommand(context: CommandContext): Command {
       .argument('<name>')
       .action((name: string) => decide(context, action, name));
   const all = add('list', 'list sinks: position, state, last error, and stores that grow without a limit');
-  mirrorCommand(context, 'read', all, (store, config) => list(context, store, config));
+  mirrorCommand(context, 'look', all, (store, config) => list(context, store, config));
   const parked = add('parked', 'list events that a sink refused, and later ones of the same products, which wait');
-  mirrorCommand(context, 'read', parked.argument('<name>'), (store, _config, name: string) => listParked(store, name));
+  mirrorCommand(context, 'look', parked.argument('<name>'), (store, _config, name: string) => listParked(store, name));
   const preview = add('preview', 'show what another view would change in a store; sends nothing')
     .argument('<name>')
     .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')

@@ -12,7 +12,7 @@ import { colours } from './shared/output-format.ts';
 import { mirrorCommand } from './shared/with-mirror.ts';
 
 export function statusCommand(context: CommandContext): Command {
-  return mirrorCommand(context, 'read', new Command('status'), (store, config) =>
+  return mirrorCommand(context, 'look', new Command('status'), (store, config) =>
     store.read(() => {
       const nowMs = context.clock.now();
       const state = stateOf(store, nowMs, config);
