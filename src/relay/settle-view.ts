@@ -1,3 +1,4 @@
+import type { Unusual } from '../catalog/run-types.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewText } from '../view/view.ts';
 import { createExit, holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
@@ -31,18 +32,22 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   return true;
 }
 
+/** Why the changes of an unusual run hold a sink. */
+export function unusualReason({ run, field, products, living, earlier }: Unusual & { readonly run: number }): string {
+  const who =
+    earlier === undefined
+      ? `run ${run}, which comes next,`
+      : `run ${run}, which comes next, and the runs of the 24 hours before`;
+  return `${who} emptied ${field} of ${products} of ${living} products`;
+}
+
 /** Holds the sink if the changes of an unusual run come next. @returns whether it is held */
 export function holdForRun(context: FeedContext, row: SinkRow): boolean {
   const unusual = context.store.runs.unusual(row.approvedRun);
   const isFilling = row.cursor < row.backfillTo && unusual !== undefined && row.backfillTo >= unusual.from;
   if (unusual === undefined || (!isFilling && row.cursor < unusual.from - 1)) return false;
-  const { run, field, products, living, earlier } = unusual;
-  const who =
-    earlier === undefined
-      ? `run ${run}, which comes next,`
-      : `run ${run}, which comes next, and the runs of the 24 hours before`;
-  const reason = `${who} emptied ${field} of ${products} of ${living} products`;
-  holdSink(context, row, { why: 'run', run, reason }, reason);
+  const reason = unusualReason(unusual);
+  holdSink(context, row, { why: 'run', run: unusual.run, reason }, reason);
   return true;
 }
 

@@ -2,13 +2,15 @@ import { iso } from '../base/iso-time.ts';
 import { covers, type RunKind } from '../catalog/run-types.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
-import { nameOf, problemsOf } from '../state/problems.ts';
+import { nameOf, problemsOf, quietMs } from '../state/problems.ts';
 import type { Holder } from '../store/schema/lease.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { otherSettings, type SettingDigests } from '../store/schema/started-settings.ts';
 import type { Store } from '../store/store.ts';
 import { heldRuns, runJson } from './run-report.ts';
 import { localIso } from './text.ts';
+
+const DAY_MS = 86_400_000;
 
 /**
  * Says why no run made up for scheduled runs that were missed, as far as the mirror knows it; null if it does not.
@@ -129,10 +131,22 @@ export function statusOf(store: Store, state: MirrorState, plans: Plans, own?: S
   };
 }
 
-/** Problems that are open, as `status --json` prints it. */
-export function episodesJson({ episodes }: Reader) {
+/** Problems that are open, as `status --json` prints it. One that is gone is watched for a while before it is over. */
+export function episodesJson({ episodes, sinks }: Reader, state: MirrorState) {
+  const found = new Set(problemsOf(state).map(nameOf));
   return episodes.open().map(({ topic, message, beganAt }) => {
-    return { topic, message: message.replace('\n', ' '), began_at: iso(beganAt) };
+    const isGone = !found.has(topic);
+    const [, name = ''] = /^differs:(.*)/.exec(topic) ?? [];
+    // When other problems have ended is not noted.
+    const goneAt = (isGone && sinks.get(name)?.checked?.at) || null;
+    const until = goneAt && goneAt + quietMs(episodes.countSince(topic, state.nowMs - DAY_MS));
+    return {
+      topic,
+      message: message.replace('\n', ' '),
+      began_at: iso(beganAt),
+      gone: isGone,
+      watched_until: iso(until),
+    };
   });
 }
 

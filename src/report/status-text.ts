@@ -112,6 +112,13 @@ export function completeText({ asOf, freshness, nowMs }: MirrorState): string {
   return `as of ${time(asOf)}, ${ago(asOf, nowMs)}${freshness === 'stale' ? ': too old to rely on' : ''}`;
 }
 
+/** Says of a problem that is gone until when it is watched. */
+function watchedText({ topic, message, watched_until: until }: Parts['episodes'][number]): string {
+  const end = until === null ? 'for a few minutes' : `until ${time(until).slice(11)}`;
+  const [title = ''] = message.split('. ');
+  return `${topic.startsWith('differs:') ? 'repaired' : 'gone'}, watching ${end}: ${title}`;
+}
+
 /** The state of the mirror, for a person. */
 export function statusLines(c: Colours, store: Store, state: MirrorState, status: Status, parts: Parts) {
   const { yellow } = c;
@@ -156,7 +163,9 @@ export function statusLines(c: Colours, store: Store, state: MirrorState, status
     settings: otherSettingsTexts(status).map(yellow),
     sink: sinks.map((sink) => marked(sink, sinkText(sink, status))),
     channel: channels.map((channel) => marked(channel, channelText(channel, status))),
-    wrong: episodes.map(({ message, began_at: at }) => yellow(`${message} (since ${time(at ?? '')})`)),
+    wrong: episodes.map((episode) =>
+      episode.gone ? watchedText(episode) : yellow(`${episode.message} (since ${time(episode.began_at ?? '')})`),
+    ),
   };
   return Object.entries(rows).flatMap(([label, texts]) =>
     [texts || []].flat().map((text) => `${label.padEnd(11)}${text}`),

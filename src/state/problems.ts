@@ -40,6 +40,14 @@ const TWICE = 2;
 const DISK_FREE = { begins: 0.1, ends: 0.12 };
 const LONG_PAUSE_MS = 60 * MINUTE_MS;
 
+const QUIET_MS = 5 * MINUTE_MS;
+const LONGEST_QUIET_MS = 6 * 60 * MINUTE_MS;
+
+/** How long a problem must be gone before it is over, milliseconds. @param recent how many times it began within a day */
+export function quietMs(recent: number): number {
+  return Math.min(LONGEST_QUIET_MS, QUIET_MS * 2 ** Math.max(0, recent - 1));
+}
+
 type Found = Pick<Problem, 'topic'> & Partial<Problem>;
 
 function isOutdated({ freshness, nowMs, firstAt, maxAgeMs }: MirrorState): boolean {

@@ -19,7 +19,7 @@ export function statusCommand(context: CommandContext): Command {
       const plans = plansOf(config, store.schedule.servedOfEach(), nowMs);
       const status = statusOf(store, state, plans, settingDigests(context.environment));
       const sinks = sinkStatuses(store, sinkConfigs(config.sinks, store.sinks.hasFed), nowMs);
-      const episodes = episodesJson(store);
+      const episodes = episodesJson(store, state);
       const channels = channelStatuses(store, config.channels.map(channelConfig));
       const text = statusLines(colours(context), store, state, status, { sinks, episodes, channels });
       return { json: { ...status, sinks, episodes, channels }, text };
