@@ -1,3 +1,4 @@
+import type { Unusual } from '../catalog/run-types.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewText } from '../view/view.ts';
 import { createExit, holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
@@ -20,15 +21,25 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   const asOf = has === null ? store.changes.lastSeq() : Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
   const found = tooMany(context, forecast.removed, forecast.has);
-  const named = `its view names a member wrongly: ${(forecast.absent ?? []).join('; ')}`;
+  const doubts = (forecast.absent ?? []).join('; ');
   // A store would get, or lose, that member of product after product. What is merely rare may come.
   if (found === null && forecast.isMistyped !== true) {
-    if (forecast.absent !== undefined) context.log.warn({ sink: row.name, reason: named }, 'the view may be a mistake');
+    if (doubts !== '') context.log.warn({ sink: row.name, reason: doubts }, 'the view may be a mistake');
     return false;
   }
-  const reason = found === null ? named : `its view was changed, and ${leavingText(found)}`;
+  const reason =
+    found === null ? `its view names a member wrongly: ${doubts}` : `its view was changed, and ${leavingText(found)}`;
   holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, reason);
   return true;
+}
+
+/** Why the changes of an unusual run hold a sink. */
+export function unusualReason({ run, field, products, living, earlier }: Unusual & { readonly run: number }): string {
+  const who =
+    earlier === undefined
+      ? `run ${run}, which comes next,`
+      : `run ${run}, which comes next, and the runs of the 24 hours before`;
+  return `${who} emptied ${field} of ${products} of ${living} products`;
 }
 
 /** Holds the sink if the changes of an unusual run come next. @returns whether it is held */
@@ -36,13 +47,8 @@ export function holdForRun(context: FeedContext, row: SinkRow): boolean {
   const unusual = context.store.runs.unusual(row.approvedRun);
   const isFilling = row.cursor < row.backfillTo && unusual !== undefined && row.backfillTo >= unusual.from;
   if (unusual === undefined || (!isFilling && row.cursor < unusual.from - 1)) return false;
-  const { run, field, products, living, earlier } = unusual;
-  const who =
-    earlier === undefined
-      ? `run ${run}, which comes next,`
-      : `run ${run}, which comes next, and the runs of the 24 hours before`;
-  const reason = `${who} emptied ${field} of ${products} of ${living} products`;
-  holdSink(context, row, { why: 'run', run, reason }, reason);
+  const reason = unusualReason(unusual);
+  holdSink(context, row, { why: 'run', run: unusual.run, reason }, reason);
   return true;
 }
 

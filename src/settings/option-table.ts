@@ -155,6 +155,9 @@ export const OPTION_GROUPS = {
     ),
   },
   Notifications: {
+    behindLimitMs: option('CATCHWORD_BEHIND_LIMIT', '30m', form.duration).means(
+      'how long a change may wait for a sink; a sink that is further behind for a third of that is a problem',
+    ),
     heartbeatUrl: secret('CATCHWORD_HEARTBEAT_URL', form.heartbeatUrl).means(
       'called after each complete run; with /start when a run starts, and /fail when it fails',
     ),

@@ -62,8 +62,8 @@ describe('a view with which a sink begins', () => {
     mirror.change(shop(3, '1'));
     mirror.start(store.config({ view }));
     await until('the sink is held', () => mirror.sink().state === 'held');
-    expect(heldSinkText(mirror.sink())?.reason).toContain('its view is new: ');
-    expect(heldSinkText(mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('its view is new: ');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
     expect(store.rows).toEqual([]);
     return { mirror, store };
   }
