@@ -1,7 +1,7 @@
 import { CHANGE_OPS, type ChangeOp, type Run } from '../catalog/run-types.ts';
 import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
-import { type Problem, problemsOf, type Topic } from '../state/problems.ts';
+import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { problemText } from './problem-text.ts';
 import { heldRuns } from './run-report.ts';
@@ -61,8 +61,7 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
   const { nowMs, last } = state;
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
-  const isShown = ({ topic, sink }: Problem): boolean => SHOWN.has(topic) && sink?.isHalted !== false;
-  const others = problemsOf(state).filter((one) => one.begins && !isShown(one));
+  const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
   const textsOf = (isOfSinks: boolean) =>
     others.filter(({ sink }) => (sink !== undefined) === isOfSinks).map((one) => problemText(one, state, store));
   const recent = store.recentRuns.days(nowMs - DAY_MS);

@@ -16,6 +16,7 @@ export const TOPICS = [
   'unusual',
   'held',
   'sink',
+  'failing',
   'behind',
   'differs',
   'pause',
@@ -60,7 +61,7 @@ function sinkProblems(sink: SinkState, limitMs: number): Found[] {
   const lagMs = 1000 * (sink.lagSeconds ?? 0);
   const found: Found[] = sink.isHalted ? [{ topic: 'sink', sink }] : [];
   // A store that waits for nothing is never behind, such as one whose fill cannot end.
-  if (!sink.isHalted && sink.row.retryAt !== null) found.push({ topic: 'sink', sink, forMs: LASTING_MS });
+  if (!sink.isHalted && sink.row.retryAt !== null) found.push({ topic: 'failing', sink, forMs: LASTING_MS });
   // A sink that is stopped has its own episode.
   const begins = lagMs > limitMs && !sink.isHalted;
   const check = sink.row.checked;

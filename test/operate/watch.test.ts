@@ -74,6 +74,29 @@ it('continues an episode after a restart, and does not begin it again', async ()
   expect(open).toMatchObject({ topic: 'sink:shop', endedAt: null });
 });
 
+it('notices that a sink is held, also if it has failed for ten minutes before', async () => {
+  const scene = watched();
+  const { clock, store } = scene;
+  const failing = (error: string | null) =>
+    writeUnder(store.relayLease, clock.now(), ({ sinks }) => {
+      const { id } = store.sinks.get('shop') ?? { id: 0 };
+      if (error === null) sinks.clearError(id);
+      else sinks.fail(id, error, clock.now(), clock.now() + MINUTE);
+    });
+  scene.sink('shop', 'running');
+  failing('its store does not answer');
+  await clock.pass(11 * MINUTE);
+  expect(store.episodes.open()).toMatchObject([
+    { topic: 'failing:shop', message: expect.stringContaining('Sink shop fails.') as string },
+  ]);
+  failing(null);
+  scene.hold('shop');
+  await clock.pass(2 * MINUTE);
+  expect(topics(scene)).toEqual(['failing:shop', 'sink:shop']);
+  await clock.pass(4 * MINUTE);
+  expect(topics(scene)).toEqual(['sink:shop']);
+});
+
 it('writes nothing once another daemon has the lease', async () => {
   const scene = watched();
   const { clock, store } = scene;
