@@ -89,7 +89,7 @@ describe('a view with which a sink begins', () => {
     expect(mirror.sink()).toMatchObject({ state: 'running', held: null });
     mirror.change(shop(3, '1'));
     await until('the sink is held', () => mirror.sink().state === 'held');
-    expect(heldSinkText(mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
     expect(store.rows).toEqual([]);
   });
 

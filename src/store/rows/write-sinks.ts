@@ -240,7 +240,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       return freeEvents({ id, also: 'refused' });
     },
     /** Allows a run to take so many products away, and lets the sink go on. @param sink as it is in this transaction */
-    approveRemovals: ({ id, approvedRemovals }: SinkRow, approved: ApprovedRemovals): void =>
+    approveRemovals: ({ id, approvedRemovals }: SinkRow, approved: ApprovedRemovals) =>
       approveRemovals(JSON.stringify([...approvedRemovals, approved].slice(-APPROVALS)), id),
     /** Approves a changed view, or what the end of a fill removes. The relay carries it out. */
     approveHeld: write<[id: number]>(
