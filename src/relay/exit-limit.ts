@@ -102,16 +102,9 @@ export function createExit(context: FeedContext) {
   let judgedTo: number | null = null;
 
   function lossOf({ runId, seq: last, at }: RecordedChange): RunLoss {
-    const known = losses.get(runId);
-    const loss = known ?? { gone: new Set(), back: new Set(), last, at, has: null };
-    if (known === undefined) losses.set(runId, loss);
+    const loss = losses.get(runId) ?? { gone: new Set(), back: new Set(), last, at, has: null };
+    losses.set(runId, loss);
     return loss;
-  }
-
-  function noteGone(change: RecordedChange): void {
-    const loss = lossOf(change);
-    loss.gone.add(change.vbid);
-    Object.assign(loss, { last: change.seq, at: change.at });
   }
 
   function noteBack(change: RecordedChange): void {
@@ -151,7 +144,10 @@ export function createExit(context: FeedContext) {
       for (const change of changes) {
         const op = (viewed === null ? change : viewed.of(change))?.op;
         if (op !== undefined && op !== 'removed') noteBack(change);
-        else if (op === 'removed' && !isDecided(change)) noteGone(change);
+        else if (op === 'removed' && !isDecided(change)) {
+          const { seq: last, at, vbid } = change;
+          Object.assign(lossOf(change), { last, at }).gone.add(vbid);
+        }
       }
       at = to;
       judgedTo = at;
@@ -170,15 +166,17 @@ export function createExit(context: FeedContext) {
   async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
     const { held, approvedRun, cursor } = sink;
     const approved = held?.why === 'run' && held.isApproved === true ? held : null;
-    const decided = Math.max(approvedRun, approved?.run ?? 0);
-    const all = [...losses.values()];
-    const since = ((all.find(({ last }) => last > cursor) ?? all.at(-1))?.at ?? 0) - DAY_MS;
+    // An approval decides about what was counted; after its run, the count starts again.
+    const floorOf = (run: number) => Math.max(0, ...[approvedRun, approved?.run ?? 0].filter((one) => one < run));
+    const all = [...losses];
+    const [next = Number.MAX_SAFE_INTEGER, { at } = { at: 0 }] = all.find(([, { last }]) => last > cursor) ?? [];
+    const since = (at || (all.at(-1)?.[1].at ?? 0)) - DAY_MS;
     const unfinished = store.runs.unfinished()?.id;
-    for (const [run, loss] of losses) {
+    for (const [run, loss] of all) {
       const isPast = loss.last <= cursor;
-      if (isPast && run !== unfinished && (run <= decided || loss.at < since)) losses.delete(run);
-      // An approval decides about what was counted; after its run, the count starts again.
-      const removed = isPast ? 0 : goneBy(run, loss, run > decided ? decided : approvedRun);
+      if (isPast && run !== unfinished && (run <= floorOf(next) || loss.at < since)) losses.delete(run);
+      if (isPast || run === approvedRun) continue;
+      const removed = goneBy(run, loss, floorOf(run));
       if (removed <= removalLimit(0) || (run === approved?.run && removed <= (approved.removed ?? 0))) continue;
       loss.has ??= await productsOf(sink);
       const found = tooMany(context, removed, loss.has);
