@@ -94,6 +94,17 @@ interface RunLoss {
   has: number | null;
 }
 
+/** How many products a run, with the runs of the day before it that come after `floor`, takes away. */
+function goneBy(losses: ReadonlyMap<number, RunLoss>, run: number, { at }: RunLoss, floor: number): number {
+  const gone = new Set<string>();
+  for (const [earlier, loss] of losses) {
+    if (earlier <= floor || earlier > run || (earlier < run && loss.at < at - DAY_MS)) continue;
+    for (const vbid of loss.back) gone.delete(vbid);
+    for (const vbid of loss.gone) gone.add(vbid);
+  }
+  return gone.size;
+}
+
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
 export function createExit(context: FeedContext) {
   const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
@@ -111,17 +122,6 @@ export function createExit(context: FeedContext) {
     const { vbid } = change;
     losses.get(change.runId)?.gone.delete(vbid);
     if ([...losses.values()].some(({ gone }) => gone.has(vbid))) lossOf(change).back.add(vbid);
-  }
-
-  /** Products that a run, with the runs of the day before it that come after `floor`, takes away. */
-  function goneBy(run: number, { at }: RunLoss, floor: number): number {
-    const gone = new Set<string>();
-    for (const [earlier, loss] of losses) {
-      if (earlier <= floor || earlier > run || (earlier < run && loss.at < at - DAY_MS)) continue;
-      for (const vbid of loss.back) gone.delete(vbid);
-      for (const vbid of loss.gone) gone.add(vbid);
-    }
-    return gone.size;
   }
 
   /** Counts what the changes up to the newest one take away. */
@@ -176,7 +176,7 @@ export function createExit(context: FeedContext) {
       const isPast = loss.last <= cursor;
       if (isPast && run !== unfinished && (run <= floorOf(next) || loss.at < since)) losses.delete(run);
       if (isPast || run === approvedRun) continue;
-      const removed = goneBy(run, loss, floorOf(run));
+      const removed = goneBy(losses, run, loss, floorOf(run));
       if (removed <= removalLimit(0) || (run === approved?.run && removed <= (approved.removed ?? 0))) continue;
       loss.has ??= await productsOf(sink);
       const found = tooMany(context, removed, loss.has);
