@@ -14,9 +14,10 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts
 # The only script that an installed package needs; it compiles SQLite where no binary can be downloaded.
 RUN npm rebuild better-sqlite3
-# More packages, such as mariadb: docker build --build-arg PACKAGES=mariadb
+# More packages, such as mariadb: docker build --build-arg PACKAGES=mariadb. npm 11 leaves out a package that package.json
+# also names as a development or an optional peer dependency.
 ARG PACKAGES=
-RUN [ -z "$PACKAGES" ] || { npm pkg delete devDependencies && npm install --no-save --omit=dev --ignore-scripts $PACKAGES; }
+RUN [ -z "$PACKAGES" ] || { npm pkg delete devDependencies peerDependencies peerDependenciesMeta && npm install --no-save --omit=dev --ignore-scripts $PACKAGES; }
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production CATCHWORD_DB=/data/catalog.db

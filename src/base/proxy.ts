@@ -72,7 +72,7 @@ export function proxyError({ name, setting }: HttpProxy, target: string, answer:
   const what = isStatus ? `answered ${answer} when asked for ${target}` : `cannot be reached${reason}`;
   const user = 'Set {setting} to http://USER:PASSWORD@HOST:PORT, with a user that the proxy accepts.';
   const passing = 'The proxy may not reach this host, or be in trouble itself.';
-  const refused = 'Check whether the proxy allows this host, and whether {setting} names the right proxy.';
+  const refused = 'Check {setting}, and whether the proxy allows this host.';
   const causes = isStatus ? (answer >= 500 ? passing : refused) : causesOf(answer);
   return new CatchwordError('SOURCE_UNAVAILABLE', `the proxy ${name} ${what}`, {
     hint: distrust?.hint ?? (answer === 407 ? user : `${causes} NO_PROXY names hosts that need no proxy.`),

@@ -7,7 +7,6 @@ import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
 import { runJson } from '../report/run-report.ts';
 import { statusOf } from '../report/status-report.ts';
-import { approvedTo } from '../state/mirror-state.ts';
 import { productAsOf } from '../store/history/history.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { requireProduct } from '../store/rows/find-product.ts';
@@ -107,7 +106,6 @@ type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 's
 export function addApi(app: FastifyInstance, options: ApiOptions): void {
   const { store, state, steps, changes, views, plans, ...parts } = options;
   const routes = app.withTypeProvider<ZodTypeProvider>();
-  const asOf = (approved?: 'true') => (approved === undefined ? undefined : approvedTo(store));
 
   routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
     store.read(() => {
@@ -130,7 +128,7 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
         q === undefined ? 'q is missing' : 'q: it does not go together with where, fields, after and approved';
       throw usageError(problem, 'Use /api/products?q=words, or where, fields and after.');
     }
-    await sendPieces(reply, productPieces(store, steps, view, after ?? '', limit, asOf(approved)), parts);
+    await sendPieces(reply, productPieces(store, steps, view, after ?? '', limit, changes.asOf(approved)), parts);
     return reply;
   });
 
@@ -140,7 +138,8 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
     async ({ params: { vbid }, query: { approved } }, reply) => {
       const row = requireProduct(store, vbid, 'Search with /api/products?q=words.');
       // As text: numbers of the source must not be rounded.
-      const found = approved === undefined ? row : store.read(() => productAsOf(store, row, approvedTo(store)));
+      const asOf = changes.asOf(approved);
+      const found = asOf === undefined ? row : store.read(() => productAsOf(store, row, asOf));
       return reply.type('application/json; charset=utf-8').send(productJson(found));
     },
   );
@@ -155,7 +154,7 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
     }
     const from = Math.max(found.seq, store.changes.seqAt(parseIsoTime(since ?? '') ?? 0));
     const filter = { op: op?.split(',') as ChangeOp[] | undefined, field: field?.split(',') };
-    await sendPieces(reply, changes.page(from, limit, filter, view, approved === 'true'), parts);
+    await sendPieces(reply, changes.page(from, limit, filter, view, changes.asOf(approved)), parts);
     return reply;
   });
 }

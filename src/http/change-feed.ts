@@ -143,12 +143,9 @@ export function createChangeFeed(
 
   const keptBatch = createKeptBatches(readBatch);
 
-  /** @returns the last change that a reader gets who waits for decisions, or who does not */
-  const endOf = (isApproved: boolean): number => (isApproved ? approvedTo(store) : store.changes.lastSeq());
-
   /** Events after `seq`, oldest first; null if there are none. */
   async function batch(seq: number, view: ReaderView = WHOLE, isApproved = false): Promise<Batch | null> {
-    const end = isApproved ? endOf(true) : Number.MAX_SAFE_INTEGER;
+    const end = isApproved ? approvedTo(store) : Number.MAX_SAFE_INTEGER;
     const found = seq < end ? await keptBatch(seq, view) : null;
     return found === null || found.to <= end ? found : await readBatch(seq, view, end);
   }
@@ -162,9 +159,8 @@ export function createChangeFeed(
     limit: number,
     filter: ChangeFilter,
     view: ReaderView,
-    isApproved = false,
+    last = store.changes.lastSeq(),
   ): AsyncGenerator<string, void> {
-    const last = endOf(isApproved);
     const sum = { count: 0, characters: 0, read: 0, failed: 0 };
     const isFull = (): boolean =>
       sum.count >= limit || sum.characters >= PAGE_CHARACTERS || (view !== WHOLE && sum.read >= PAGE_JUDGED);
@@ -197,8 +193,10 @@ export function createChangeFeed(
   return {
     lastSeq: () => store.changes.lastSeq(),
     find: (position: string, view?: string) => store.read(() => findPosition(store, position, view)),
-    start: (requested: string, wantsPast: boolean, view?: string, isApproved = false) =>
-      store.read(() => streamStart(store, requested, wantsPast, view, endOf(isApproved))),
+    /** The change as of which a reader asks; undefined: the newest. */
+    asOf: (approved?: 'true') => (approved === undefined ? undefined : approvedTo(store)),
+    start: (...given: [requested: string, wantsPast: boolean, view?: string, last?: number]) =>
+      store.read(() => streamStart(store, ...given)),
     batch,
     polled: createPoll(store, clock, pollMs),
     page,

@@ -29,12 +29,9 @@ export const VIEW_PARAMETERS = {
 };
 
 /** Whether a reader waits, as sinks do, for a decision about an unusual run. */
-export const APPROVED = z
-  .enum(['true'], 'Use approved=true, or omit it.')
-  .optional()
-  .meta({
-    description: 'As of the last change before an unusual run that is still a problem. Without it: the newest.',
-  });
+export const APPROVED = z.enum(['true'], 'Use approved=true, or omit it.').optional().meta({
+  description: 'As of the last change before an unusual run that is still a problem. Without it: the newest.',
+});
 
 /** A view that a reader has. It is evaluated where `steps` are done, and not here. */
 export interface ReaderView {

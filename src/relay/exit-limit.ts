@@ -94,6 +94,17 @@ interface RunLoss {
   has: number | null;
 }
 
+/** How many products a run, with the runs of the day before it that come after `floor`, takes away. */
+function goneBy(losses: ReadonlyMap<number, RunLoss>, run: number, { at }: RunLoss, floor: number): number {
+  const gone = new Set<string>();
+  for (const [earlier, loss] of losses) {
+    if (earlier <= floor || earlier > run || (earlier < run && loss.at < at - DAY_MS)) continue;
+    for (const vbid of loss.back) gone.delete(vbid);
+    for (const vbid of loss.gone) gone.add(vbid);
+  }
+  return gone.size;
+}
+
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
 export function createExit(context: FeedContext) {
   const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
@@ -102,33 +113,15 @@ export function createExit(context: FeedContext) {
   let judgedTo: number | null = null;
 
   function lossOf({ runId, seq: last, at }: RecordedChange): RunLoss {
-    const known = losses.get(runId);
-    const loss = known ?? { gone: new Set(), back: new Set(), last, at, has: null };
-    if (known === undefined) losses.set(runId, loss);
+    const loss = losses.get(runId) ?? { gone: new Set(), back: new Set(), last, at, has: null };
+    losses.set(runId, loss);
     return loss;
-  }
-
-  function noteGone(change: RecordedChange): void {
-    const loss = lossOf(change);
-    loss.gone.add(change.vbid);
-    Object.assign(loss, { last: change.seq, at: change.at });
   }
 
   function noteBack(change: RecordedChange): void {
     const { vbid } = change;
     losses.get(change.runId)?.gone.delete(vbid);
     if ([...losses.values()].some(({ gone }) => gone.has(vbid))) lossOf(change).back.add(vbid);
-  }
-
-  /** Products that a run, with the runs of the day before it that come after `floor`, takes away. */
-  function goneBy(run: number, { at }: RunLoss, floor: number): number {
-    const gone = new Set<string>();
-    for (const [earlier, loss] of losses) {
-      if (earlier <= floor || earlier > run || (earlier < run && loss.at < at - DAY_MS)) continue;
-      for (const vbid of loss.back) gone.delete(vbid);
-      for (const vbid of loss.gone) gone.add(vbid);
-    }
-    return gone.size;
   }
 
   /** Counts what the changes up to the newest one take away. */
@@ -154,7 +147,10 @@ export function createExit(context: FeedContext) {
         // Of what the log no longer holds it is not known whether the store had it.
         const isGone = seen.op === 'removed' && (viewed === null || seen.before !== null);
         if (seen.op !== 'removed') noteBack(change);
-        else if (isGone && !isDecided(change)) noteGone(change);
+        else if (isGone && !isDecided(change)) {
+          const { seq: last, at, vbid } = change;
+          Object.assign(lossOf(change), { last, at }).gone.add(vbid);
+        }
       }
       at = to;
       judgedTo = at;
@@ -181,16 +177,17 @@ export function createExit(context: FeedContext) {
   async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
     const { approvedRemovals, approvedRun, cursor } = sink;
     const allowed = new Map(approvedRemovals.map(({ run, removed }) => [run, removed]));
-    /** The newest run before this one that a person has decided about. After it, the count starts again. */
-    const decidedBefore = (run: number) => Math.max(approvedRun, ...[...allowed.keys()].filter((one) => one < run));
-    const next = [...losses].find(([, { last }]) => last > cursor);
-    const since = ((next?.[1] ?? [...losses.values()].at(-1))?.at ?? 0) - DAY_MS;
-    const decided = decidedBefore(next?.[0] ?? Number.MAX_SAFE_INTEGER);
+    // An approval decides about what was counted; after its run, the count starts again.
+    const floorOf = (run: number) => Math.max(0, ...[approvedRun, ...allowed.keys()].filter((one) => one < run));
+    const all = [...losses];
+    const [next = Number.MAX_SAFE_INTEGER, { at } = { at: 0 }] = all.find(([, { last }]) => last > cursor) ?? [];
+    const since = (at || (all.at(-1)?.[1].at ?? 0)) - DAY_MS;
     const unfinished = store.runs.unfinished()?.id;
-    for (const [run, loss] of losses) {
+    for (const [run, loss] of all) {
       const isPast = loss.last <= cursor;
-      if (isPast && run !== unfinished && (run <= decided || loss.at < since)) losses.delete(run);
-      const removed = isPast ? 0 : goneBy(run, loss, decidedBefore(run));
+      if (isPast && run !== unfinished && (run <= floorOf(next) || loss.at < since)) losses.delete(run);
+      if (isPast || run === approvedRun) continue;
+      const removed = goneBy(losses, run, loss, floorOf(run));
       if (removed <= removalLimit(0) || removed <= (allowed.get(run) ?? 0)) continue;
       loss.has ??= await productsOf(sink);
       const found = tooMany(context, removed, loss.has);

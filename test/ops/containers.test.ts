@@ -105,6 +105,8 @@ describe('the Dockerfile', () => {
   it('copies what its steps need: the program starts, and the health check notices whether it runs', async () => {
     const root = await build();
     expect(existsSync(join(root, 'app/node_modules/typescript'))).toBe(false);
+    // A package that the build was asked for.
+    expect(existsSync(join(root, 'app/node_modules/mariadb'))).toBe(true);
     const { settings } = await place({ items: 50 });
     const declared = Object.fromEntries(
       last('ENV')

@@ -419,6 +419,20 @@ describe('a run that takes many products away', () => {
     expect(products().size).toBe(301);
   });
 
+  it('is judged, too, if an unusual run after it was approved', async () => {
+    const { mirror, products, held, decide } = await fedShop(400);
+    unusualRun(mirror, shop(300, 'null'));
+    await held();
+    const gone = shop(200, '1', 100).map(({ vbid }) => ({ vbid, body: null }));
+    const run = newRun(mirror);
+    mirror.change(gone, run);
+    unusualRun(mirror, shop(50, '{}'));
+    decide('release');
+    await until('the sink is held for it', () => mirror.sink().held?.why === 'run' && mirror.sink().state === 'held');
+    expect(mirror.sink().held).toMatchObject({ run, removed: 200 });
+    expect(products().size).toBe(400);
+  });
+
   it.each([
     ['25 hours apart are counted apart', 25, false],
     ['12 hours apart are counted together', 12, true],

@@ -87,20 +87,16 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
     hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
   });
 
-  async function open(
-    reply: FastifyReply,
-    position: string,
-    wantsPast: boolean,
-    reading: ReaderView,
-    isApproved: boolean,
-  ): Promise<void> {
+  /** @param given where to start, whether the past is wanted, too, and as of which state */
+  async function open(reply: FastifyReply, reading: ReaderView, ...given: [string, boolean, 'true' | undefined]) {
+    const [position, wantsPast, approved] = given;
     const after = position.slice(0, MAX_LOGGED);
     const start = () => {
-      const found = changes.start(position, wantsPast, reading.digest, isApproved);
+      const found = changes.start(position, wantsPast, reading.digest, changes.asOf(approved));
       if (found.reset !== null) log.warn({ code: found.reset, after, seq: found.from }, 'stream reset');
       return found;
     };
-    const batch = (seq: number) => changes.batch(seq, reading, isApproved);
+    const batch = (seq: number) => changes.batch(seq, reading, approved === 'true');
     reading.streams++;
     const ended = streams.begin(reply, {
       write: changeMessages(start, { ...changes, batch }),
@@ -135,7 +131,7 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
         if (refusal !== null) return refusal;
         if (!views.mayStream(reading)) return refuse(request, reply, clock, TOO_MANY_VIEWS);
         if (method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
-        void open(reply, lastId || after, after !== 'latest', reading, approved === 'true');
+        void open(reply, reading, lastId || after, after !== 'latest', approved);
         return reply;
       },
     });
