@@ -1,6 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { request } from 'node:http';
 import type { LookupFunction, Socket } from 'node:net';
+import { ADDRESS_MS } from './connect-time.ts';
 import { messageOf, systemCodeOf } from './errors.ts';
 import { unbracketed } from './loopback.ts';
 import { authorityOf, type HttpProxy, proxyError } from './proxy.ts';
@@ -59,12 +60,6 @@ function listen(): void {
     beginnings.set(socket, Buffer.alloc(0));
   });
 }
-
-/**
- * How long each address of a host is tried before the next one; milliseconds. Node.js allows 250, so a server on another
- * continent could never be reached from a network without a route for its other address.
- */
-const ADDRESS_MS = 3_000;
 
 interface ConnectOptions {
   readonly timeout?: number;

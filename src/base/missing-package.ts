@@ -7,13 +7,13 @@ const NAME = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/;
 export function explainMissing(error: unknown): unknown {
   if (messageOf(error).startsWith('Could not locate the bindings file')) {
     const hint =
-      'npm did not run its install script. Allow it, and run it: npm pkg set --json allowScripts.better-sqlite3=true && npm rebuild better-sqlite3.';
+      'npm did not run its install script, or the installation was copied from another system. Allow it, and run it: npm pkg set --json allowScripts.better-sqlite3=true && npm rebuild better-sqlite3.';
     return new CatchwordError('PACKAGE_MISSING', 'the package better-sqlite3 is not compiled', { hint, cause: error });
   }
   if (systemCodeOf(error) === 'ERR_DLOPEN_FAILED') {
     const [said = ''] = messageOf(error).split('\n');
     const hint =
-      'Node.js was upgraded, or the installation was copied from another system. Compile it again where it is installed: npm rebuild better-sqlite3.';
+      'Node.js was upgraded, or the installation was copied from another system. Compile it again where it is installed: npm rebuild better-sqlite3. If that changes nothing, this user may not read it, or its disk is mounted with noexec.';
     const what = `the package better-sqlite3 does not fit Node.js ${process.version} or this system: ${said}`;
     return new CatchwordError('PACKAGE_MISSING', what, { hint, cause: error });
   }

@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { distrustOf } from './certificate.ts';
+import { causesOf } from './connection-causes.ts';
 import { CatchwordError } from './errors.ts';
 import { isLoopback } from './loopback.ts';
 import { decoded } from './percent-decode.ts';
@@ -69,10 +70,12 @@ export function proxyError({ name, setting }: HttpProxy, target: string, answer:
   const distrust = distrustOf(answer);
   const reason = distrust === null ? ` or broke off (${answer})` : `: ${distrust.problem}`;
   const what = isStatus ? `answered ${answer} when asked for ${target}` : `cannot be reached${reason}`;
-  const common = 'Check {setting}, and whether the proxy allows this; NO_PROXY names hosts that need no proxy.';
   const user = 'Set {setting} to http://USER:PASSWORD@HOST:PORT, with a user that the proxy accepts.';
+  const passing = 'The proxy may not reach this host, or be in trouble itself.';
+  const refused = 'Check whether the proxy allows this host, and whether {setting} names the right proxy.';
+  const causes = isStatus ? (answer >= 500 ? passing : refused) : causesOf(answer);
   return new CatchwordError('SOURCE_UNAVAILABLE', `the proxy ${name} ${what}`, {
-    hint: distrust?.hint ?? (answer === 407 ? user : common),
+    hint: distrust?.hint ?? (answer === 407 ? user : `${causes} NO_PROXY names hosts that need no proxy.`),
     setting,
     retryable: isStatus ? answer >= 500 : distrust === null,
   });

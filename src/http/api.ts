@@ -7,6 +7,8 @@ import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
 import { runJson } from '../report/run-report.ts';
 import { statusOf } from '../report/status-report.ts';
+import { approvedTo } from '../state/mirror-state.ts';
+import { productAsOf } from '../store/history/history.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { requireProduct } from '../store/rows/find-product.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, PRODUCTS, RUNS, STATUS } from './answers.ts';
@@ -14,7 +16,7 @@ import { sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import { productPieces } from './product-list.ts';
-import { VIEW_PARAMETERS, WHOLE } from './reader-views.ts';
+import { APPROVED, VIEW_PARAMETERS, WHOLE } from './reader-views.ts';
 import { sendPieces } from './response-writer.ts';
 import { answering, sending } from './route-schema.ts';
 import type { ChangeParts } from './sse/sse-route.ts';
@@ -52,6 +54,7 @@ const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
       .optional(),
     ...VIEW_PARAMETERS,
     after: z.string().optional().meta({ description: 'With `where` or `fields`: only products after this key.' }),
+    approved: APPROVED,
     limit: LIMIT,
   }),
 });
@@ -63,7 +66,7 @@ const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
   params: parameters({
     vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
   }),
-  querystring: NO_PARAMETERS,
+  querystring: parameters({ approved: APPROVED }),
   errors: [404],
 });
 const isTime = (text: string): boolean => parseIsoTime(text) !== null;
@@ -92,6 +95,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
       'Use names such as title,variants.',
     ).optional(),
     ...VIEW_PARAMETERS,
+    approved: APPROVED,
     limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
   }),
   errors: [409],
@@ -103,6 +107,7 @@ type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 's
 export function addApi(app: FastifyInstance, options: ApiOptions): void {
   const { store, state, steps, changes, views, plans, ...parts } = options;
   const routes = app.withTypeProvider<ZodTypeProvider>();
+  const asOf = (approved?: 'true') => (approved === undefined ? undefined : approvedTo(store));
 
   routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
     store.read(() => {
@@ -116,25 +121,32 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
   );
 
   routes.get('/api/products', { schema: PRODUCTS_ROUTE }, async ({ query }, reply) => {
-    const { q, after, limit } = query;
+    const { q, after, approved, limit } = query;
     const view = await views.of(query);
-    if (q !== undefined && view === WHOLE && after === undefined) return (await steps.search(q, limit)).map(hitJson);
+    if (q !== undefined && view === WHOLE && (after ?? approved) === undefined)
+      return (await steps.search(q, limit)).map(hitJson);
     if (q !== undefined || view === WHOLE) {
-      const problem = q === undefined ? 'q is missing' : 'q: it does not go together with where, fields and after';
+      const problem =
+        q === undefined ? 'q is missing' : 'q: it does not go together with where, fields, after and approved';
       throw usageError(problem, 'Use /api/products?q=words, or where, fields and after.');
     }
-    await sendPieces(reply, productPieces(store, steps, view, after ?? '', limit), parts);
+    await sendPieces(reply, productPieces(store, steps, view, after ?? '', limit, asOf(approved)), parts);
     return reply;
   });
 
-  routes.get('/api/products/:vbid', { schema: PRODUCT_ROUTE }, async ({ params: { vbid } }, reply) => {
-    const row = requireProduct(store, vbid, 'Search with /api/products?q=words.');
-    // As text: numbers of the source must not be rounded.
-    return reply.type('application/json; charset=utf-8').send(productJson(row));
-  });
+  routes.get(
+    '/api/products/:vbid',
+    { schema: PRODUCT_ROUTE },
+    async ({ params: { vbid }, query: { approved } }, reply) => {
+      const row = requireProduct(store, vbid, 'Search with /api/products?q=words.');
+      // As text: numbers of the source must not be rounded.
+      const found = approved === undefined ? row : store.read(() => productAsOf(store, row, approvedTo(store)));
+      return reply.type('application/json; charset=utf-8').send(productJson(found));
+    },
+  );
 
   routes.get('/api/changes', { schema: CHANGES_ROUTE }, async ({ query }, reply) => {
-    const { after, since, op, field, limit } = query;
+    const { after, since, op, field, approved, limit } = query;
     const view = await views.of(query);
     const found = /^\d+$/.test(after) ? { seq: Number(after) } : changes.find(after, view.digest);
     if ('code' in found) {
@@ -143,7 +155,7 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
     }
     const from = Math.max(found.seq, store.changes.seqAt(parseIsoTime(since ?? '') ?? 0));
     const filter = { op: op?.split(',') as ChangeOp[] | undefined, field: field?.split(',') };
-    await sendPieces(reply, changes.page(from, limit, filter, view), parts);
+    await sendPieces(reply, changes.page(from, limit, filter, view, approved === 'true'), parts);
     return reply;
   });
 }

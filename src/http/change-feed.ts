@@ -1,6 +1,7 @@
 import { unlessAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { ChangeFilter } from '../catalog/run-types.ts';
+import { approvedTo } from '../state/mirror-state.ts';
 import { requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, idAt, MISPLACED } from '../store/history/log-position.ts';
 import type { Store } from '../store/store.ts';
@@ -80,10 +81,16 @@ function createPoll({ changes }: Store, clock: Clock, pollMs: number) {
  * @param requested a position, such as the id of an event, or `latest` for changes recorded from now on
  * @param view names the view of the reader, if it has one
  * @param wantsPast whether a reader whose position is not in this log gets the whole log, or only new changes
+ * @param last where new changes begin
  * @returns the change after which the events start, the first message, and why the position is not in this log, if so
  */
-export function streamStart(store: Store, requested: string, wantsPast: boolean, view?: string) {
-  const last = store.changes.lastSeq();
+export function streamStart(
+  store: Store,
+  requested: string,
+  wantsPast: boolean,
+  view?: string,
+  last = store.changes.lastSeq(),
+) {
   if (requested === 'latest') {
     // It has data because the npm package `eventsource` keeps no id of a block without data: a reader that was cut off
     // before its first event would resume at the newest change of that later moment.
@@ -123,13 +130,27 @@ export function createChangeFeed(
     return found;
   }
 
-  async function readBatch(seq: number, view: ReaderView): Promise<Batch | null> {
-    const { events, to } = await eventsAfter(view, seq);
+  async function readBatch(seq: number, view: ReaderView, upTo = Number.MAX_SAFE_INTEGER): Promise<Batch | null> {
+    const found = await eventsAfter(view, seq);
+    const to = Math.min(found.to, upTo);
     if (to === seq) return null;
+    const events = found.events.filter((event) => event.seq <= to);
     const blocks = events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`);
     // Otherwise a reader that is cut off would let the same changes be judged again.
     if (view !== WHOLE && events.at(-1)?.seq !== to) blocks.push(`id: ${idAt(store, to, view.digest)}\n\n`);
     return { to, bytes: Buffer.from(blocks.join('')) };
+  }
+
+  const keptBatch = createKeptBatches(readBatch);
+
+  /** @returns the last change that a reader gets who waits for decisions, or who does not */
+  const endOf = (isApproved: boolean): number => (isApproved ? approvedTo(store) : store.changes.lastSeq());
+
+  /** Events after `seq`, oldest first; null if there are none. */
+  async function batch(seq: number, view: ReaderView = WHOLE, isApproved = false): Promise<Batch | null> {
+    const end = isApproved ? endOf(true) : Number.MAX_SAFE_INTEGER;
+    const found = seq < end ? await keptBatch(seq, view) : null;
+    return found === null || found.to <= end ? found : await readBatch(seq, view, end);
   }
 
   /**
@@ -141,12 +162,13 @@ export function createChangeFeed(
     limit: number,
     filter: ChangeFilter,
     view: ReaderView,
+    isApproved = false,
   ): AsyncGenerator<string, void> {
-    const last = store.changes.lastSeq();
+    const last = endOf(isApproved);
     const sum = { count: 0, characters: 0, read: 0, failed: 0 };
     const isFull = (): boolean =>
       sum.count >= limit || sum.characters >= PAGE_CHARACTERS || (view !== WHOLE && sum.read >= PAGE_JUDGED);
-    let next = requireKnownSeq('after', after, last);
+    let next = requireKnownSeq('after', after, store.changes.lastSeq());
     let head = '{"events":[';
     let isSlow = false;
     while (next < last && !isFull() && !isSlow) {
@@ -169,16 +191,15 @@ export function createChangeFeed(
       return idAt(store, next, view.digest);
     });
     const failures = view === WHOLE ? '' : `,"failed":${sum.failed}`;
-    yield `${sum.count === 0 ? head : ''}],"next":${next},"last":${last},"next_id":"${nextId}"${failures}}`;
+    yield `${sum.count === 0 ? head : ''}],"next":${next},"last":${Math.max(last, next)},"next_id":"${nextId}"${failures}}`;
   }
 
   return {
     lastSeq: () => store.changes.lastSeq(),
     find: (position: string, view?: string) => store.read(() => findPosition(store, position, view)),
-    start: (...given: [requested: string, wantsPast: boolean, view?: string]) =>
-      store.read(() => streamStart(store, ...given)),
-    /** Events after `seq`, oldest first; null if there are none. */
-    batch: createKeptBatches(readBatch),
+    start: (requested: string, wantsPast: boolean, view?: string, isApproved = false) =>
+      store.read(() => streamStart(store, requested, wantsPast, view, endOf(isApproved))),
+    batch,
     polled: createPoll(store, clock, pollMs),
     page,
   };

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { GivenView } from '../view/view.ts';
 import type { HttpError } from './http-error.ts';
 import { textParameter } from './parameters.ts';
@@ -18,7 +19,7 @@ export const VIEW_PARAMETERS = {
   where: textParameter(
     'Only products for which this is true: an SQL expression over the columns of the view `catalog`, and `body`.',
     (text) => text.trim() !== '',
-    "Use an expression such as format = 'epub', or omit it.",
+    "Use an expression such as format = 'ePub', or omit it.",
   ).optional(),
   fields: textParameter(
     'What to send of a product: members between commas, or an SQL expression that yields a JSON object. Without it: all.',
@@ -26,6 +27,14 @@ export const VIEW_PARAMETERS = {
     'Use members such as title,variants, or omit it.',
   ).optional(),
 };
+
+/** Whether a reader waits, as sinks do, for a decision about an unusual run. */
+export const APPROVED = z
+  .enum(['true'], 'Use approved=true, or omit it.')
+  .optional()
+  .meta({
+    description: 'As of the last change before an unusual run that is still a problem. Without it: the newest.',
+  });
 
 /** A view that a reader has. It is evaluated where `steps` are done, and not here. */
 export interface ReaderView {

@@ -14,8 +14,8 @@ import { forecastView } from './view-forecast.ts';
  * What may leave a store without a decision? Whatever takes products away from it is counted against what the store has,
  * before the first of them leaves, and more than CATCHWORD_REMOVAL_LIMIT allows waits for a person:
  *
- *   a run removes products, or changes them so that they leave the view, or    counted here, for each run, over all of its
- *   so that an expression of the view fails on them                            changes that the log has
+ *   a run removes products, or changes them so that they leave the view, or    counted here, for each run with the runs of
+ *   so that an expression of the view fails on them                            the 24 hours before, which an approval ends
  *   a changed view                                                             counted by settle-view.ts
  *   the end of a fill removes what it did not deliver (a fill itself           counted by the store (`filled`), judged here
  *   delivers no removals to a store that can say that)
@@ -28,6 +28,7 @@ import { forecastView } from './view-forecast.ts';
 
 /** Changes that are judged before others get their turn. */
 const STEP = 250;
+const DAY_MS = 86_400_000;
 
 /** How many products leave a store, of how many, and how many may. */
 export interface Leaving {
@@ -82,10 +83,13 @@ export function holdFillEnd(context: FeedContext, row: SinkRow, { delivered, lef
 
 /** What a run takes away from the store. */
 interface RunLoss {
-  /** Products that leave and do not come back. */
+  /** Products that leave and do not come back in this run. */
   readonly gone: Set<string>;
-  /** The last change that takes something away. */
+  /** Products that an earlier run took away, and this one brings back. */
+  readonly back: Set<string>;
+  /** The last change that takes something away, and its time, milliseconds since 1970. */
   last: number;
+  at: number;
   /** Null until it is needed: counting what the store has reads every product. */
   has: number | null;
 }
@@ -96,6 +100,36 @@ export function createExit(context: FeedContext) {
   const history = createHistory(store);
   const losses = new Map<number, RunLoss>();
   let judgedTo: number | null = null;
+
+  function lossOf({ runId, seq: last, at }: RecordedChange): RunLoss {
+    const known = losses.get(runId);
+    const loss = known ?? { gone: new Set(), back: new Set(), last, at, has: null };
+    if (known === undefined) losses.set(runId, loss);
+    return loss;
+  }
+
+  function noteGone(change: RecordedChange): void {
+    const loss = lossOf(change);
+    loss.gone.add(change.vbid);
+    Object.assign(loss, { last: change.seq, at: change.at });
+  }
+
+  function noteBack(change: RecordedChange): void {
+    const { vbid } = change;
+    losses.get(change.runId)?.gone.delete(vbid);
+    if ([...losses.values()].some(({ gone }) => gone.has(vbid))) lossOf(change).back.add(vbid);
+  }
+
+  /** Products that a run, with the runs of the day before it that come after `floor`, takes away. */
+  function goneBy(run: number, { at }: RunLoss, floor: number): number {
+    const gone = new Set<string>();
+    for (const [earlier, loss] of losses) {
+      if (earlier <= floor || earlier > run || (earlier < run && loss.at < at - DAY_MS)) continue;
+      for (const vbid of loss.back) gone.delete(vbid);
+      for (const vbid of loss.gone) gone.add(vbid);
+    }
+    return gone.size;
+  }
 
   /** Counts what the changes up to the newest one take away. */
   async function judge(sink: SinkRow, from: number): Promise<void> {
@@ -115,14 +149,12 @@ export function createExit(context: FeedContext) {
     for (let at = from; at < last; ) {
       const { changes, to } = history.matching(at, STEP, filter);
       for (const change of changes) {
-        const { seq, runId, vbid } = change;
-        const op = (viewed === null ? change : viewed.of(change))?.op;
-        if (op !== 'removed') losses.get(runId)?.gone.delete(vbid);
-        else if (!isDecided(change)) {
-          const loss = losses.get(runId) ?? { gone: new Set(), last: seq, has: null };
-          loss.gone.add(vbid);
-          losses.set(runId, Object.assign(loss, { last: seq }));
-        }
+        const seen = viewed === null ? change : viewed.of(change);
+        if (seen === null) continue;
+        // Of what the log no longer holds it is not known whether the store had it.
+        const isGone = seen.op === 'removed' && (viewed === null || seen.before !== null);
+        if (seen.op !== 'removed') noteBack(change);
+        else if (isGone && !isDecided(change)) noteGone(change);
       }
       at = to;
       judgedTo = at;
@@ -131,31 +163,43 @@ export function createExit(context: FeedContext) {
     }
   }
 
+  /** All of the run that comes next counts, and the day before it, however much was delivered before the sink was opened. */
+  function countedFrom({ cursor, backfillTo }: SinkRow): number {
+    const { changes } = store;
+    const dayBefore = changes.seqAt((changes.atFrom(cursor + 1) ?? 0) - DAY_MS);
+    const counted = Math.min(changes.beforeNext({ seq: cursor }), dayBefore);
+    return Math.min(cursor, Math.max(changes.prunedTo(), backfillTo, counted));
+  }
+
   async function productsOf(sink: SinkRow): Promise<number> {
     const view = viewAt(store.sinks.views(sink.id), sink.generation);
     const now = view === undefined ? null : prepare(view);
     return (await forecastView(store, sink, prepare, now, sink.cursor, stopping)).has;
   }
 
-  /** Holds the sink if a run takes too much away, or more than was approved. */
+  /** Holds the sink if a run, with those of the day before it, takes too much away, or more than was approved. */
   async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
-    const { held, approvedRun } = sink;
-    const approved = held?.why === 'run' && held.isApproved === true ? held : null;
+    const { approvedRemovals, approvedRun, cursor } = sink;
+    const allowed = new Map(approvedRemovals.map(({ run, removed }) => [run, removed]));
+    /** The newest run before this one that a person has decided about. After it, the count starts again. */
+    const decidedBefore = (run: number) => Math.max(approvedRun, ...[...allowed.keys()].filter((one) => one < run));
+    const next = [...losses].find(([, { last }]) => last > cursor);
+    const since = ((next?.[1] ?? [...losses.values()].at(-1))?.at ?? 0) - DAY_MS;
+    const decided = decidedBefore(next?.[0] ?? Number.MAX_SAFE_INTEGER);
+    const unfinished = store.runs.unfinished()?.id;
     for (const [run, loss] of losses) {
-      const removed = loss.gone.size;
-      const isApproved = run === approvedRun || (run === approved?.run && removed <= (approved.removed ?? 0));
-      // A run that goes on may take more away, however much of it was delivered.
-      if (loss.last <= sink.cursor && store.runs.unfinished()?.id !== run) losses.delete(run);
-      else if (!isApproved && loss.last > sink.cursor && removed > removalLimit(0)) {
-        loss.has ??= await productsOf(sink);
-        const found = tooMany(context, removed, loss.has);
-        if (found === null) continue;
-        const reason = `run ${run}, which comes next, ${leavingText(found)}${failures()}`;
-        holdSink(context, sink, { why: 'run', run, removed, reason, isApproved: false }, reason);
-        return true;
-      }
+      const isPast = loss.last <= cursor;
+      if (isPast && run !== unfinished && (run <= decided || loss.at < since)) losses.delete(run);
+      const removed = isPast ? 0 : goneBy(run, loss, decidedBefore(run));
+      if (removed <= removalLimit(0) || removed <= (allowed.get(run) ?? 0)) continue;
+      loss.has ??= await productsOf(sink);
+      const found = tooMany(context, removed, loss.has);
+      if (found === null) continue;
+      const others = removed > loss.gone.size ? ' and the runs of the 24 hours before' : '';
+      const reason = `run ${run}, which comes next,${others} ${leavingText(found)}${failures()}`;
+      holdSink(context, sink, { why: 'run', run, removed, reason }, reason);
+      return true;
     }
-    if (approved !== null && !losses.has(approved.run)) writeIf(context, sink, ({ sinks }) => sinks.release(sink.id));
     return false;
   }
 
@@ -170,16 +214,13 @@ export function createExit(context: FeedContext) {
      */
     holdIfTooMuchLeaves: async (sink: SinkRow): Promise<boolean> => {
       const { cursor, backfillTo } = sink;
-      if (cursor < backfillTo) return false;
-      const isIdle = (judgedTo ?? cursor) >= store.changes.lastSeq();
-      if (isIdle && sink.held === null) return false;
-      // All of the run that comes next counts, however much of it was delivered before the sink was opened.
-      const began = Math.max(store.changes.prunedTo(), backfillTo, store.changes.beforeNext({ seq: cursor }));
+      const { changes } = store;
+      if (cursor < backfillTo || (judgedTo ?? cursor) >= changes.lastSeq()) return false;
       // What the view fails on is noted when it is delivered.
       noteViewFailures();
       const failed = () => (config.view && prepare(config.view)?.failures()) ?? { count: 0, last: null };
       const { count: failedBefore } = failed();
-      await judge(sink, judgedTo ?? Math.min(cursor, began));
+      await judge(sink, judgedTo ?? countedFrom(sink));
       const isHeld = await holdIfTooMany(sink, () => {
         const { count, last } = failed();
         return count === failedBefore ? '' : `. An expression of its view fails on ${last}`;

@@ -141,7 +141,7 @@ export const headerName = matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name');
 export const headerValue = matching(/^[\x21-\x7e]+$/, 'printable characters without spaces');
 /** A key, which may have its scheme before it: `Bearer abc` in the header Authorization. */
 export const apiKey = matching(
-  /^(?:(?:Basic|Bearer|Token) )?[\x21-\x7e]+$/,
+  /^(?:(?:Api-?Key|Basic|Bearer|Token) )?[\x21-\x7e]+$/,
   'printable characters without spaces, but for one behind a scheme such as Bearer',
 );
 export const processName = matching(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and -');

@@ -10,7 +10,8 @@ import type { PassWindows } from './pass-windows.ts';
 const BARREN = 32;
 
 function endless(reason: string): CatchwordError {
-  const hint = 'The source may use other names for the page parameters: check CATCHWORD_PAGE_PARAM.';
+  const hint =
+    'The source may use other names for the page parameters (CATCHWORD_PAGE_PARAM), or a cache before it ignores them.';
   return new CatchwordError('PAGE_INVALID', reason, { retryable: false, hint });
 }
 

@@ -32,7 +32,8 @@ function isOtherSize(outcome: FetchOutcome): outcome is FetchOutcome & CapturedP
 
 function otherSize({ task, page }: CapturedPage): CatchwordError {
   const what = `requested ${task.window.perPage} products a page, got ${page.envelope.perPage} (${requestOf(task)})`;
-  const hint = 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.';
+  const hint =
+    'Set CATCHWORD_PER_PAGE to a size that the source keeps; or several servers answer, with different limits.';
   return new CatchwordError('PAGE_INVALID', what, { retryable: false, hint });
 }
 

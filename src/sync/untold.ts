@@ -24,6 +24,14 @@ export function hasControl({ recentRuns, runs, source }: Reader, { kind }: Run):
   return before.proof === 'sealed' || (before.proof === 'open' && reasons.every(isUntold));
 }
 
+/** Why a full run that cannot control its deltas does not rely on them: the full run before found untold changes. */
+export function whyUncontrolled(store: Reader, run: Run): string | null {
+  const [before] = store.recentRuns.ended('full', 1);
+  if (run.kind !== 'full' || before === undefined || hasControl(store, run)) return null;
+  const isKnown = (store.runs.get(before.id)?.reasons ?? []).some(isUntold);
+  return isKnown ? `${UNTOLD} all changes to run ${before.id}, and this run could not control them` : null;
+}
+
 /** Whether the pass is the control of a full run's deltas. */
 export function isControl({ kind }: Pick<Pass, 'kind'>, passes: readonly Pick<Pass, 'kind'>[]): boolean {
   return kind === 'catchup' && passes.some((pass) => pass.kind === 'list');

@@ -4,7 +4,7 @@ import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, type ReadList, startsBy } from './evidence.ts';
 import { isUnreadable, refusesDelta } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
-import { isWholeCatalog, whyUntold } from './untold.ts';
+import { isWholeCatalog, whyUncontrolled, whyUntold } from './untold.ts';
 
 export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'untoldFields'>;
 
@@ -123,7 +123,8 @@ function untoldIn(
   { control }: Assessment,
   { untoldFields }: Pick<ConcludeSettings, 'untoldFields'>,
 ): string[] {
-  if (control?.complete !== true || control.windows.some(({ doubt }) => doubt !== null)) return [];
+  if (control === undefined) return [whyUncontrolled(store, run) ?? []].flat();
+  if (!control.complete || control.windows.some(({ doubt }) => doubt !== null)) return [];
   // Repairs of deltas included.
   const told = store.runs.passes(run.id).filter(({ from }) => from !== null);
   return [whyUntold(store, run, told, untoldFields) ?? []].flat();

@@ -47,22 +47,29 @@ export function createViewReader(store: Reader) {
         }
         return { changes, to, read };
       }),
-    /** Of the living products after a key, by key, what the reader gets, as `body`; what was read; and the key after which to continue, if any. */
+    /**
+     * Of the products after a key, by key, what the reader gets, as `body`; what was read; and the key after which to
+     * continue, if any. @param asOf as of this change, beyond which the log is not pruned; default: now
+     */
     products: (
       after: string,
       atOnce: number,
       limit: number,
       view: View | null,
       isOver: () => boolean = () => false,
+      asOf = Number.MAX_SAFE_INTEGER,
     ) => {
-      const read = store.products.livingPage(after, atOnce);
-      const products: ProductRow[] = [];
-      for (const [at, row] of read.entries()) {
-        const body = seenBy(view, row);
+      const rows = store.products.livingPage(after, atOnce, asOf);
+      const [products, read]: [ProductRow[], ProductRow[]] = [[], []];
+      for (const row of rows) {
+        const was = row.changedSeq <= asOf ? row : history.asOf(row.vbid, asOf);
+        if (was === null) continue;
+        read.push({ ...row, body: was.body });
+        const body = seenBy(view, was);
         if (body !== null) products.push({ ...row, body });
-        if (products.length === limit || isOver()) return { products, read: read.slice(0, at + 1), next: row.vbid };
+        if (products.length === limit || isOver()) return { products, read, next: row.vbid };
       }
-      return { products, read, next: read.length < atOnce ? null : (read.at(-1)?.vbid ?? null) };
+      return { products, read, next: rows.length < atOnce ? null : (rows.at(-1)?.vbid ?? null) };
     },
   };
 }

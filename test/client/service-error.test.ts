@@ -24,7 +24,7 @@ it('the hint of an error names the size of a body that is too large', async () =
   expect(await failure(client.assets.create(FIELDS))).toMatchObject({
     code: 'SOURCE_REFUSED',
     status: 413,
-    hint: expect.stringContaining('larger than the service accepts') as string,
+    hint: expect.stringContaining('larger than the service, or a proxy, accepts') as string,
   });
 });
 
@@ -37,7 +37,8 @@ it('the hint of an error names an unknown status', async () => {
   }
 });
 
-const ADDRESS = 'Check baseUrl: the service does not have this operation at this address.';
+const ADDRESS =
+  'Check baseUrl: the service does not have this operation at this address, or hides it from this API key.';
 const IDENTIFIER = 'Check the identifier, and whether this API key may see it.';
 
 it.each<[string, string, (client: Client) => Promise<unknown>]>([

@@ -99,11 +99,12 @@ it('the description has the parameters as the routes take them', async () => {
     { name: 'field', type: 'string' },
     { name: 'where', type: 'string' },
     { name: 'fields', type: 'string' },
+    { name: 'approved', type: 'string', enum: ['true'] },
     { name: 'limit', type: 'integer', minimum: 1, maximum: 10_000, default: 1000 },
   ]);
   expect(of('/api/status')).toBeUndefined();
   expect(of('/api/products')?.at(-1)).toMatchObject({ name: 'limit', maximum: 1_000 });
-  expect(of('/api/changes/stream')?.map(({ name }) => name)).toEqual(['after', 'where', 'fields']);
+  expect(of('/api/changes/stream')?.map(({ name }) => name)).toEqual(['after', 'where', 'fields', 'approved']);
 });
 
 it('the description has every answer of a server exactly', { tags: ['slow'] }, async () => {

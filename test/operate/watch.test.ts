@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { CHECK_MS } from '../../src/operate/incidents/incident-tracker.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { inTrouble, MINUTE, mirrorScene } from './scene.ts';
 
 const HOUR = 60 * MINUTE;
@@ -71,6 +72,29 @@ it('continues an episode after a restart, and does not begin it again', async ()
   await clock.pass(2 * MINUTE);
   expect(store.episodes.open()).toEqual([open]);
   expect(open).toMatchObject({ topic: 'sink:shop', endedAt: null });
+});
+
+it('notices that a sink is held, also if it has failed for ten minutes before', async () => {
+  const scene = watched();
+  const { clock, store } = scene;
+  const failing = (error: string | null) =>
+    writeUnder(store.relayLease, clock.now(), ({ sinks }) => {
+      const { id } = store.sinks.get('shop') ?? { id: 0 };
+      if (error === null) sinks.clearError(id);
+      else sinks.fail(id, error, clock.now(), clock.now() + MINUTE);
+    });
+  scene.sink('shop', 'running');
+  failing('its store does not answer');
+  await clock.pass(11 * MINUTE);
+  expect(store.episodes.open()).toMatchObject([
+    { topic: 'failing:shop', message: expect.stringContaining('Sink shop fails.') as string },
+  ]);
+  failing(null);
+  scene.hold('shop');
+  await clock.pass(2 * MINUTE);
+  expect(topics(scene)).toEqual(['failing:shop', 'sink:shop']);
+  await clock.pass(4 * MINUTE);
+  expect(topics(scene)).toEqual(['sink:shop']);
 });
 
 it('writes nothing once another daemon has the lease', async () => {
@@ -201,4 +225,16 @@ it('a clock that is set does not mislead the notifier', async () => {
   await clock.pass(2 * MINUTE);
   expect(topics(scene)).toEqual([]);
   expect(store.episodes.countSince('sink:shop', 0)).toBe(1);
+});
+
+it('a message about an unusual run has the final numbers of the run', async () => {
+  const scene = watched();
+  scene.unusual();
+  await scene.clock.pass(CHECK_MS);
+  const message = () => scene.store.episodes.open().find(({ topic }) => topic === 'unusual')?.message;
+  expect(message()).toContain('emptied prices of 2,400 of 40,000 products');
+  const about = { from: 1, field: 'prices', products: 40_000, living: 40_000 };
+  writeUnder(scene.store.keeperLease, scene.clock.now(), ({ runs }) => runs.noteLosses(1, { prices: 40_000 }, about));
+  await scene.clock.pass(CHECK_MS);
+  expect(message()).toContain('emptied prices of 40,000 of 40,000 products');
 });

@@ -132,7 +132,7 @@ describe.skipIf(!redisAvailable)('with sentinels', { tags: ['stores'] }, () => {
     expect(await refusal(`redis+sentinel://:xq4711@${hosts}/${PRIMARY}`)).toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
       message: expect.stringMatching(/^the sentinel at .* rejects this user: NOAUTH/),
-      hint: 'Put sentinel_user and sentinel_password into REDIS_URL.',
+      hint: 'Put sentinel_user and sentinel_password into REDIS_URL, or correct them there; Redis may also have turned the user off.',
     });
   });
 });

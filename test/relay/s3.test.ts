@@ -303,13 +303,19 @@ it('a bucket may have any prefix, and pages of a listing', { tags: ['slow'] }, a
 
 const END = `endpoint=http://127.0.0.1:PORT&region=${S3_KEY.region}`;
 it.each([
-  ['an unknown key', `s3://books/x?${END}`, `AKIDOTHER:${S3_KEY.secret}`, '403 (InvalidAccessKeyId)', 'check the key'],
+  [
+    'an unknown key',
+    `s3://books/x?${END}`,
+    `AKIDOTHER:${S3_KEY.secret}`,
+    '403 (InvalidAccessKeyId)',
+    'belongs to this endpoint',
+  ],
   [
     'a wrong secret',
     `s3://books/x?${END}`,
     `${S3_KEY.id}:wrong-secret-of-a-key`,
     '403 (SignatureDoesNotMatch)',
-    'check the key',
+    'check the secret key; or a proxy changes the host or the path of requests',
   ],
   [
     'a wrong region',
@@ -323,7 +329,7 @@ it.each([
     `s3://nowhere/x?${END}`,
     undefined,
     '404 (NoSuchBucket)',
-    'create the bucket, or correct its name',
+    'create the bucket, or correct its name or the endpoint',
   ],
   [
     'a key that is too long',
@@ -335,6 +341,19 @@ it.each([
 ])('a bucket with %s is misconfigured, without a secret in the error', async (_, address, secret, said, advice) => {
   const [sink] = await sinksAt(address.replace('PORT', String(store.port)), secret, 1);
   const message = `S3: the store answered ${said} to a PUT: ${advice}`;
+  await expect(sink?.open(START, 9, NEVER)).rejects.toMatchObject({ failure: 'misconfigured', message });
+});
+
+it('a bucket whose token has expired needs a new key, as the error says', async () => {
+  const [sink] = await sinksAt(`s3://books/x?${END}`.replace('PORT', String(store.port)), undefined, 1);
+  store.before = (_method, _path, response) => {
+    response.writeHead(400, { 'content-type': 'application/xml' }).end('<Error><Code>ExpiredToken</Code></Error>');
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const message = expect.stringContaining('the session token is wrong or has expired: set a new key') as string;
   await expect(sink?.open(START, 9, NEVER)).rejects.toMatchObject({ failure: 'misconfigured', message });
 });
 

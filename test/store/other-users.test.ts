@@ -181,7 +181,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
   }, async () => {
     const source = await shared(5, {});
     const unread = asOther(source, 'status');
-    expectRefused(unread, /cannot be read by this user.*MIRROR_UNUSABLE/);
+    expectRefused(unread, /cannot be read: this user may not \(EACCES\).*MIRROR_UNUSABLE/);
     expect(unread.stderr).toContain('CATCHWORD_DB_MODE');
     chmodSync(source.directory, 0o700);
     expectRefused(asOther(source, 'status'), /cannot be reached .*EACCES.*MIRROR_UNUSABLE/);

@@ -59,6 +59,7 @@ it.each([
     const { code, stderr } = await run(['sync'], settings, directory);
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('PAGE_INVALID') as string });
     expect(stderr).toContain('goes on without anything new');
+    expect(stderr).toMatch(/CATCHWORD_PAGE_PARAM\), or a cache before it ignores them/);
     expect(source.requests.length).toBeLessThan(400);
   },
 );

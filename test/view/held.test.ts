@@ -1,16 +1,15 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
-import { NO_COUNTS } from '../operate/scene.ts';
-import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
+import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-
-const SELECTION = '{}';
+import { newRun, unusualRun, usualRun } from './unusual-run.ts';
 
 function where(text: string): View {
   return compileView(viewText(text, undefined), { where: 'WHERE', fields: 'FIELDS' });
@@ -53,19 +52,6 @@ async function fedShop(count: number, view: View | null = null) {
   };
 }
 
-/** Records changes as an unusual run does. @returns its number */
-function unusualRun({ store, change }: TestMirror, versions: ReturnType<typeof shop>): number {
-  const from = store.changes.lastSeq() + 1;
-  const run = writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
-    const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
-    const about = { from, field: 'price', products: versions.length, living: 300 };
-    runs.noteLosses(id, { price: versions.length }, about);
-    return id;
-  });
-  change(versions);
-  return run;
-}
-
 describe('a view with which a sink begins', () => {
   const fields = (text: string): View => compileView(viewText(undefined, text), { where: 'WHERE', fields: 'FIELDS' });
 
@@ -76,8 +62,8 @@ describe('a view with which a sink begins', () => {
     mirror.change(shop(3, '1'));
     mirror.start(store.config({ view }));
     await until('the sink is held', () => mirror.sink().state === 'held');
-    expect(heldSinkText(mirror.sink())?.reason).toContain('its view is new: ');
-    expect(heldSinkText(mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('its view is new: ');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
     expect(store.rows).toEqual([]);
     return { mirror, store };
   }
@@ -88,6 +74,23 @@ describe('a view with which a sink begins', () => {
     await mirror.resume(store.config({ view: fields('vbid, title') }));
     expect(store.rows.map(({ body }) => body)).toContain('{"vbid":"P1","title":"t1"}');
     await until('it is over', () => mirror.sink().held === null);
+  });
+
+  it.each([
+    ['a choice', fields('vbid, titel')],
+    ['a filter', where("body->>'titel' = 't1'")],
+  ])('is held if it is %s of a wrong member, once an empty mirror has products', async (_, view) => {
+    const mirror = temporaryMirror();
+    const store = memory();
+    onTestFinished(() => mirror.stop());
+    mirror.start(store.config({ view }));
+    await until('the relay knows the sink', () => mirror.store.sinks.get(SINK_NAME) !== undefined);
+    await systemClock.sleep(300);
+    expect(mirror.sink()).toMatchObject({ state: 'running', held: null });
+    mirror.change(shop(3, '1'));
+    await until('the sink is held', () => mirror.sink().state === 'held');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(store.rows).toEqual([]);
   });
 
   it('goes on, although it names a member wrongly, when it is approved', async () => {
@@ -194,10 +197,7 @@ describe('an unusual run', () => {
     expect(await read('changes')).toHaveLength(600);
     decide('release');
     await mirror.caughtUp();
-    writeUnder(mirror.store.keeperLease, Date.now(), ({ runs }) => {
-      const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
-      runs.end(id, { state: 'complete', finishedAt: 1, proof: null, reasons: [], error: null, counts: NO_COUNTS });
-    });
+    usualRun(mirror);
     expect(emptied(await read('export - --approved'))).toBe(300);
   });
 
@@ -237,15 +237,6 @@ describe('an unusual run', () => {
     expect(store.rows.length).toBe(300);
   });
 });
-
-/** Creates a run. @returns its number */
-function newRun({ store }: TestMirror, reasons: readonly string[] = []): number {
-  return writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
-    const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
-    if (reasons.length > 0) runs.amend(id, { reasons: [...reasons] });
-    return id;
-  });
-}
 
 /** The products of `shop` with other members. */
 function changed(count: number, members: string, from = 0) {
@@ -324,6 +315,125 @@ describe('a run that takes many products away', () => {
     await held();
     expect(mirror.sink().held).toMatchObject({ removed: 201 });
     expect(products().size).toBe(200);
+  });
+
+  it('is counted with the runs of the day before it, and held before the first product leaves', async () => {
+    const view = where("format = 'EPUB'");
+    const { mirror, products, held, decide, restart } = await fedShop(0, view);
+    mirror.change(changed(400, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    for (const from of [0, 50, 100]) {
+      mirror.change(changed(50, '"format":"epub"', from), newRun(mirror));
+      await mirror.caughtUp();
+    }
+    mirror.change(changed(40, '"format":"EPUB"'), newRun(mirror));
+    mirror.change(changed(40, '"format":"epub"', 150), newRun(mirror));
+    await mirror.caughtUp();
+    await restart(view);
+    await mirror.caughtUp();
+    expect(products().size).toBe(250);
+    const last = newRun(mirror);
+    mirror.change(changed(2, '"format":"epub"', 200), last);
+    await held();
+    const text = `run ${last}, which comes next, and the runs of the 24 hours before would remove 152 of 250 products`;
+    expect(mirror.sink().held).toMatchObject({ run: last, removed: 152, reason: expect.stringContaining(text) });
+    expect(products().size).toBe(250);
+    decide('release');
+    await mirror.caughtUp();
+    expect(products().size).toBe(248);
+    // The approval has decided about this day so far.
+    mirror.change(changed(100, '"format":"epub"', 250), newRun(mirror));
+    await mirror.caughtUp();
+    await restart(view);
+    mirror.change(changed(50, '"format":"epub"', 350), newRun(mirror));
+    await mirror.caughtUp();
+    expect(products().size).toBe(98);
+    mirror.change(changed(1, '"format":"epub"', 210), newRun(mirror));
+    await held();
+    expect(mirror.sink().held).toMatchObject({ removed: 151 });
+  });
+
+  it('passes once each of several such runs is approved, and a changed view keeps their approvals', async () => {
+    const view = where("format = 'EPUB'");
+    const { mirror, products, held, decide, restart } = await fedShop(0, view);
+    mirror.change(changed(600, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    await mirror.stop();
+    const runs = [0, 200].map((from) => {
+      const run = newRun(mirror);
+      mirror.change(changed(200, '"format":"epub"', from), run);
+      return run;
+    });
+    await restart(view);
+    for (const run of runs) {
+      await until(`the sink is held for run ${run}`, () => {
+        const { held: why } = mirror.sink();
+        return why?.why === 'run' && why.run === run;
+      });
+      expect(products().size).toBe(600);
+      await mirror.stop();
+      decide('release');
+      await restart(where("format = 'EPUB' AND edition IS NULL"));
+    }
+    await mirror.caughtUp();
+    expect(products().size).toBe(200);
+    // An approval is not a licence for the next run.
+    mirror.change(changed(160, '"format":"epub"', 400), newRun(mirror));
+    await held();
+    expect(products().size).toBe(200);
+  });
+
+  it('is counted with products that it changes, or removes, after they have left', async () => {
+    const { mirror, products, held, restart } = await fedShop(0, where("format = 'EPUB'"));
+    mirror.change(changed(600, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    const run = newRun(mirror);
+    await mirror.stop();
+    mirror.change(changed(400, '"format":"epub"'), run);
+    mirror.change(changed(200, '"format":"epub","edition":2'), run);
+    mirror.change(
+      shop(200, '1', 200).map(({ vbid }) => ({ vbid, body: null })),
+      run,
+    );
+    await restart(where("format = 'EPUB'"));
+    await held();
+    expect(mirror.sink().held).toMatchObject({ removed: 400 });
+    expect(products().size).toBe(600);
+  });
+
+  it('is not counted with products that the store never had, where the log was pruned', async () => {
+    const view = where("format = 'EPUB'");
+    const { mirror, products, restart } = await fedShop(0, view);
+    mirror.change(changed(300, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    await mirror.stop();
+    const run = newRun(mirror);
+    for (const edition of [1, 2]) mirror.change(changed(400, `"format":"PDF","edition":${edition}`, 300), run);
+    mirror.change(changed(1, '"format":"EPUB"', 800), run);
+    writeUnder(mirror.store.keeperLease, Date.now(), ({ changes }) =>
+      changes.prune(mirror.store.changes.lastSeq() - 1),
+    );
+    await restart(view);
+    await mirror.caughtUp();
+    expect(mirror.sink().state).toBe('running');
+    expect(products().size).toBe(301);
+  });
+
+  it.each([
+    ['25 hours apart are counted apart', 25, false],
+    ['12 hours apart are counted together', 12, true],
+  ])('and others %s, for whole products and after a day without a relay', async (_, hours, isHeld) => {
+    const { mirror, products, held, restart } = await fedShop(400);
+    await mirror.stop();
+    const now = Date.now();
+    for (const [index, from] of [0, 100].entries()) {
+      const gone = shop(100, '1', from).map(({ vbid }) => ({ vbid, body: null }));
+      mirror.change(gone, newRun(mirror), now + (1 + index) * hours * 3_600_000);
+    }
+    await restart(null);
+    if (isHeld) await held();
+    else await mirror.caughtUp();
+    expect(products().size).toBe(isHeld ? 400 : 200);
   });
 
   it('is not counted for products that it brings back', async () => {

@@ -24,7 +24,10 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
   401: ['SOURCE_AUTH', 'Check {setting} and the access token.', API_KEY],
   403: ['SERVICE_FORBIDDEN', 'Check {setting}: the key is invalid, or lacks the permission.', API_KEY],
   404: ['NOT_FOUND', 'Check the identifier, and whether this API key may see it.'],
-  413: ['SOURCE_REFUSED', 'Send less in one request: the body is larger than the service accepts.'],
+  413: [
+    'SOURCE_REFUSED',
+    'Ask for less or send less in one request: it is larger than the service, or a proxy, accepts.',
+  ],
   429: [
     'SOURCE_RATE_LIMITED',
     'Lower {setting}; if few requests may run at once, lower the concurrency. Another program may use the same key.',
@@ -40,12 +43,15 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
   603: ['SERVICE_UNKNOWN_USER', 'Create the user with this API key: a reference belongs to the key that created it.'],
 };
 
+const PASSING =
+  'Retry later: the service, or a proxy before it, is in trouble, or cannot keep up with so many requests.';
+
 function verdictOf(code: number | undefined): Verdict {
   if (code === undefined) return { code: 'SERVICE_ERROR', hint: 'The service gave no code: see its text.' };
   if (code === 400 || code === 422 || code === 650) return INVALID;
   const known = BY_CODE[code];
   if (known !== undefined) return { code: known[0], hint: known[1], setting: known[2] };
-  if (code >= 500 && code < 600) return { code: 'SOURCE_UNAVAILABLE', hint: 'Retry later: the service is in trouble.' };
+  if (code >= 500 && code < 600) return { code: 'SOURCE_UNAVAILABLE', hint: PASSING };
   return { code: 'SERVICE_ERROR', hint: `Look up code ${code} in the documentation of the service.` };
 }
 
@@ -64,7 +70,7 @@ function redirected({ headers, origin, status, hide }: Answer): CatchwordError {
   const to = target === null ? '' : ` to ${hide(`${target.origin}${target.pathname}`)}`;
   return new CatchwordError('SOURCE_NOT_SERVICE', `${origin} redirects${to}; redirects are not followed`, {
     status,
-    hint: 'Set {setting} to the address of the service itself, its path included.',
+    hint: 'Set {setting} to the address of the service itself, its path included. If this leads to a sign-in, check the API key.',
     setting: BASE_URL,
     retryable: false,
   });
@@ -77,17 +83,24 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
     return { code: 'SOURCE_AUTH', hint, setting: API_KEY };
   }
   // A read that every key may do is refused for the key itself.
-  if (status === 403 && request.method === 'GET' && request.whoMayCall === undefined) return verdictOf(401);
+  if (status === 403 && request.method === 'GET' && request.whoMayCall === undefined) {
+    const hint = 'Check {setting} and the access token; or a firewall refuses the address of this machine.';
+    return { ...verdictOf(401), hint };
+  }
   if ([401, 403, 413, 429].includes(status)) return verdictOf(status);
   if (isPassing(status)) return verdictOf(500);
   if (status === 304) {
-    return { code: 'SOURCE_NOT_SERVICE', hint: 'Check the caches in between: the request had no condition.' };
+    return {
+      code: 'SOURCE_NOT_SERVICE',
+      hint: 'Check the service and the caches in between: the request had no condition.',
+    };
   }
   // An operation that creates may have an identifier in its path, too: then nothing is missing there.
   const isOfOne = request.values !== undefined && request.creates === undefined && !isCatalog;
   if (isOfOne && (status === 404 || status === 410) && !isPage(body)) return verdictOf(404);
   if (status === 404 || status === 405 || status === 410) {
-    const hint = `Check {setting}: the service does not have ${isCatalog ? 'its catalog' : 'this operation'} at this address.`;
+    const what = isCatalog ? 'its catalog' : 'this operation';
+    const hint = `Check {setting}: the service does not have ${what} at this address, or hides it from this API key.`;
     return { code: 'SOURCE_NOT_SERVICE', hint, setting: BASE_URL, retryable: false };
   }
   if (isCatalog) return { code: 'SOURCE_REFUSED', hint: 'The service rejected the request; run npx catchword doctor.' };

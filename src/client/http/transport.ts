@@ -4,6 +4,7 @@ import { interrupted, unlessAborted, withAbort } from '../../base/abort.ts';
 import { brokenAnswer } from '../../base/broken-answer.ts';
 import { distrustOf } from '../../base/certificate.ts';
 import type { Clock } from '../../base/clock.ts';
+import { causesOf } from '../../base/connection-causes.ts';
 import { CatchwordError, hasCode, messageOf, systemCodeOf } from '../../base/errors.ts';
 import { httpConnector } from '../../base/http-connector.ts';
 import { isLoopback } from '../../base/loopback.ts';
@@ -52,7 +53,7 @@ function contentHeaders({ format, body }: Prepared): Record<string, string> {
 
 function timeoutError({ format }: Request, place: string, timeoutMs: number): CatchwordError {
   return new CatchwordError('SOURCE_TIMEOUT', `${place} did not answer within ${timeoutMs / 1000} s`, {
-    hint: `Raise {setting}${format === 'page' ? ', or read smaller pages' : ''}.`,
+    hint: `The service may be slow: raise {setting}${format === 'page' ? ', or read smaller pages' : ''}. Or it, or the network, is in trouble.`,
     setting: 'CATCHWORD_REQUEST_TIMEOUT',
   });
 }
@@ -64,13 +65,13 @@ function connectionError(error: unknown, place: string): CatchwordError {
   const code = systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
   const broken = brokenAnswer(cause);
   if (broken !== null) {
-    const hint = 'Ask the operator of the service, or of a proxy before it. Headers may have 16 kB in all.';
-    return new CatchwordError('SOURCE_UNAVAILABLE', `${place}: ${broken}`, { hint });
+    const hint = `${causesOf(broken)} Ask the operator of the service, or of a proxy before it.`;
+    return new CatchwordError('SOURCE_UNAVAILABLE', `${place}: ${broken}`, { hint, setting: 'CATCHWORD_BASE_URL' });
   }
   const distrust = distrustOf(code);
   const reason = distrust === null ? ` or broke off (${code})` : `: ${distrust.problem}`;
   return new CatchwordError('SOURCE_UNAVAILABLE', `${place} cannot be reached${reason}`, {
-    hint: distrust?.hint ?? 'Check {setting} and the network; the service may be down.',
+    hint: distrust?.hint ?? causesOf(code),
     setting: 'CATCHWORD_BASE_URL',
     retryable: distrust === null,
   });
@@ -177,7 +178,7 @@ export function createTransport(
     /** Adds to a refusal how the key was sent: a key that is written with its scheme belongs into another header. */
     withHeader: (error: CatchwordError): CatchwordError => {
       if (error.code !== 'SOURCE_AUTH') return error;
-      const [, scheme] = /^(\w+) /.exec(settings.apiKey) ?? [];
+      const [, scheme] = /^([\w-]+) /.exec(settings.apiKey) ?? [];
       const header = `The key was sent in the header ${settings.apiKeyHeader}`;
       const advice = `${header}, behind the word ${scheme}: remove it, or choose the header Authorization for the key.`;
       const hint = (error.hint ?? '').replaceAll(error.setting ?? '{setting}', '{setting}');

@@ -7,7 +7,7 @@ import { requireKnownSeq } from '../../store/history/history.ts';
 import { isPosition } from '../../store/history/log-position.ts';
 import type { ChangeFeed, streamStart } from '../change-feed.ts';
 import { parameters, textParameter } from '../parameters.ts';
-import { type ReaderView, type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
+import { APPROVED, type ReaderView, type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
 import { type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { body, sending } from '../route-schema.ts';
 import { accepts, createOpenStreams, refuse, STREAM_HEADERS, STREAM_PATH } from './open-streams.ts';
@@ -27,6 +27,7 @@ const QUERY = parameters({
     'Use the number of a change, an id of this stream, or latest.',
   ).default('0'),
   ...VIEW_PARAMETERS,
+  approved: APPROVED,
 });
 const BODY = body(
   'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types, each with JSON: `start`; `reset`: discard what you have, the stream goes on after `after`; `end`: `code` says why.',
@@ -86,14 +87,20 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
     hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
   });
 
-  async function open(reply: FastifyReply, position: string, wantsPast: boolean, reading: ReaderView): Promise<void> {
+  async function open(
+    reply: FastifyReply,
+    position: string,
+    wantsPast: boolean,
+    reading: ReaderView,
+    isApproved: boolean,
+  ): Promise<void> {
     const after = position.slice(0, MAX_LOGGED);
     const start = () => {
-      const found = changes.start(position, wantsPast, reading.digest);
+      const found = changes.start(position, wantsPast, reading.digest, isApproved);
       if (found.reset !== null) log.warn({ code: found.reset, after, seq: found.from }, 'stream reset');
       return found;
     };
-    const batch = (seq: number) => changes.batch(seq, reading);
+    const batch = (seq: number) => changes.batch(seq, reading, isApproved);
     reading.streams++;
     const ended = streams.begin(reply, {
       write: changeMessages(start, { ...changes, batch }),
@@ -117,7 +124,7 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
       exposeHeadRoute: false,
       schema: method === 'GET' ? SCHEMA : { querystring: QUERY },
       handler: async (request, reply) => {
-        const { after, ...text } = request.query;
+        const { after, approved, ...text } = request.query;
         const reading = await views.of(text);
         // That of a reader that reconnects wins over the address it first used.
         const lastId = String(request.headers['last-event-id'] ?? '');
@@ -128,7 +135,7 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
         if (refusal !== null) return refusal;
         if (!views.mayStream(reading)) return refuse(request, reply, clock, TOO_MANY_VIEWS);
         if (method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
-        void open(reply, lastId || after, after !== 'latest', reading);
+        void open(reply, lastId || after, after !== 'latest', reading, approved === 'true');
         return reply;
       },
     });

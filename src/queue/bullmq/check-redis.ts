@@ -61,7 +61,10 @@ const LASTING =
 function queueError(where: string, error: unknown, login: string, mayFailOver = false): CatchwordError {
   const cause = reasonOf(error);
   if (/^(NOAUTH|WRONGPASS|ERR .*AUTH)/.test(cause)) {
-    return misconfigured(`${where} rejects this user: ${cause}`, `Put ${login} into REDIS_URL.`);
+    return misconfigured(
+      `${where} rejects this user: ${cause}`,
+      `Put ${login} into REDIS_URL, or correct them there; Redis may also have turned the user off.`,
+    );
   }
   const isAnswer = error instanceof Error && error.name === 'ReplyError';
   const message = `${where} ${isAnswer ? 'refuses a command' : 'cannot be reached'}: ${cause}`;

@@ -165,10 +165,10 @@ export function openHarness({ isComplete = true, signal }: { isComplete?: boolea
     );
   }
 
-  /** Creates, updates or (with null) removes products, in one transaction of a run. */
-  function change(versions: readonly Version[], run = 1): void {
+  /** Creates, updates or (with null) removes products, in one transaction of a run. @param at milliseconds since 1970 */
+  function change(versions: readonly Version[], run = 1, at = Date.now()): void {
     writeUnder(store.keeperLease, Date.now(), (writer) => {
-      for (const version of versions) writeVersion(writer, version, run, Date.now());
+      for (const version of versions) writeVersion(writer, version, run, at);
     });
   }
 

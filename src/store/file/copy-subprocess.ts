@@ -34,7 +34,8 @@ async function runApart<T>(args: readonly string[], signal: AbortSignal): Promis
     const [code, by] = (await once(child, 'exit')) as [number | null, string | null];
     if (signal.aborted) throw copyInterrupted();
     if (answer === undefined) {
-      const hint = 'Look in the log of the system: it may have no memory left.';
+      const hint =
+        'Look in the log of the system: it may have had no memory left, or another program has ended the process.';
       throw new CatchwordError('BACKUP_FAILED', `the process that copies has ended (${by ?? code})`, { hint });
     }
     return fromAnswer(answer);

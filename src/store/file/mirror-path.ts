@@ -46,7 +46,7 @@ export function lookAt(path: string) {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false });
   } catch (cause) {
-    const hint = 'Get the right to search the directory from its owner, or set CATCHWORD_DB to another file.';
+    const hint = `${causeOf(cause).hint}, or set CATCHWORD_DB to another file.`;
     throw unusable(path, `cannot be reached (${messageOf(cause)})`, hint, cause);
   }
 }
@@ -65,7 +65,7 @@ function createFile(path: string, mode: number): void {
     if (systemCodeOf(cause) === 'EEXIST' && lookAt(path) !== undefined) return;
     const what = `cannot be created (${messageOf(cause)})`;
     if (['EIO', 'ENOSPC', 'EDQUOT'].includes(systemCodeOf(cause) ?? '')) throw diskFailed(path, what, cause);
-    throw unusable(path, what, 'Set CATCHWORD_DB to a path that this user may write.', cause);
+    throw unusable(path, what, `${causeOf(cause).hint}, or set CATCHWORD_DB to another file.`, cause);
   }
 }
 
@@ -79,11 +79,20 @@ export function refusalOf(path: string, right: number): { readonly reason: strin
     accessSync(path, right);
     return null;
   } catch (error) {
-    const code = systemCodeOf(error);
-    return code === 'EROFS'
-      ? { reason: 'its file system is mounted for reading only (EROFS)', hint: 'Mount it for writing' }
-      : { reason: `this user may not (${code})`, hint: 'Run this as its owner' };
+    return causeOf(error);
   }
+}
+
+/** What the error of the system says about a path, and the beginning of a hint. */
+function causeOf(error: unknown): { readonly reason: string; readonly hint: string } {
+  const code = systemCodeOf(error) ?? messageOf(error);
+  if (code === 'EROFS') {
+    return { reason: 'its file system is mounted for reading only (EROFS)', hint: 'Mount it for writing' };
+  }
+  if (code === 'EACCES' || code === 'EPERM') {
+    return { reason: `this user may not (${code})`, hint: 'Run this as the owner of it and of its directory' };
+  }
+  return { reason: `the system answers ${code}`, hint: 'Look for a typing error in the path, and at its disk' };
 }
 
 /** Sets the mode if this user owns the file; only the owner can. */
@@ -107,10 +116,10 @@ export function preparePlace(path: string, { mustExist, mode, forReading, readOn
   if (found === undefined) createFile(path, mode ?? 0o600);
   else if (!found.isFile()) throw unusable(path, 'is not a file', 'Set CATCHWORD_DB to a file.');
   else if (mode !== undefined) for (const end of ['', ...COMPANIONS]) setMode(`${path}${end}`, mode);
-  if (!mayUse(path, constants.R_OK)) {
-    const hint =
-      'Ask its owner to set CATCHWORD_DB_MODE (0640 lets the group read it), or set CATCHWORD_DB to another file.';
-    throw unusable(path, 'cannot be read by this user (EACCES)', hint);
+  const unread = refusalOf(path, constants.R_OK);
+  if (unread !== null) {
+    const hint = `${unread.hint}, set CATCHWORD_DB to another file, or let its owner set CATCHWORD_DB_MODE (0640 lets the group read it).`;
+    throw unusable(path, `cannot be read: ${unread.reason}`, hint);
   }
   if (readOnly) return true;
   const refusal = refusalOf(path, constants.W_OK);

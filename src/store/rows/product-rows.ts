@@ -73,6 +73,9 @@ export function createProductReader(queries: Queries) {
   const livingAfter = rows<[string], LivingProduct>(
     `SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ${READ_BATCH}`,
   );
+  const livingPage = rows<[after: string, asOf: number, limit: number], ProductRow>(
+    `SELECT ${WHOLE} FROM products WHERE vbid > ? AND (removed_at IS NULL OR changed_seq > ?) ORDER BY vbid LIMIT ?`,
+  );
   const lookups = number(
     `SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name IN ('${LOOKUPS.join("', '")}')`,
   );
@@ -111,10 +114,8 @@ export function createProductReader(queries: Queries) {
       `SELECT ${LISTED}, changed_at AS changedAt, removed_at AS removedAt
        FROM products ORDER BY changed_seq DESC LIMIT ?`,
     ),
-    /** Living products whose key sorts after `after`, ordered by key. */
-    livingPage: rows<[after: string, limit: number], ProductRow>(
-      `SELECT ${WHOLE} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
-    ),
+    /** Products whose key sorts after `after`, ordered by key, that are living now, or may have been as of a change. */
+    livingPage: (after: string, limit: number, asOf = Number.MAX_SAFE_INTEGER) => livingPage(after, asOf, limit),
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
     /** Keeps in memory what undoes a statement with functions, while the mirror has none of `LOOKUPS`. */

@@ -42,8 +42,9 @@ export function createWriteTransaction(
     if (broken !== undefined) throw broken;
     if (sqlite.inTransaction) return runWithin(work) as T;
     if (sqlite.readonly) {
-      const hint = 'Run this as the owner of the file.';
-      throw new CatchwordError('MIRROR_UNUSABLE', 'this user may not write the mirror', { hint });
+      const hint =
+        'Run this as the owner of the file; if its file system is mounted for reading only, mount it for writing.';
+      throw new CatchwordError('MIRROR_UNUSABLE', 'the mirror is open for reading only', { hint });
     }
     try {
       for (;;) {

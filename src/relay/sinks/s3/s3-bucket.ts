@@ -44,8 +44,10 @@ const MOST_EMPTY = 100;
 /** What the codes of answers mean for an operator, and what to do. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^RequestTimeTooSkewed/, 'set the clock of this machine'],
-  [/^NoSuchBucket|InvalidBucketName/, 'create the bucket, or correct its name'],
-  [/AccessKeyId|Signature|Token|^AuthorizationQuery/, 'check the key'],
+  [/^NoSuchBucket|InvalidBucketName/, 'create the bucket, or correct its name or the endpoint'],
+  [/Expired|Token/, 'the session token is wrong or has expired: set a new key'],
+  [/AccessKeyId|^AuthorizationQuery/, 'check the key, and that it belongs to this endpoint'],
+  [/Signature/, 'check the secret key; or a proxy changes the host or the path of requests'],
   [
     /^Authorization|Redirect|Location|^IncorrectEndpoint/,
     'check region= and endpoint=; the path names the bucket, not the host',

@@ -1,0 +1,65 @@
+// @module-tag slow
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { start } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { ADDRESSES } from './addresses.ts';
+
+/** Listens, but accepts nothing until it may go on; then posts the port of each connection, and ends it. */
+const BUSY_SERVER = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const server = require('node:net').createServer((socket) => {
+    parentPort.postMessage(socket.remotePort);
+    socket.on('error', () => {}).end('-ERR reached\\r\\n');
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+    parentPort.postMessage(server.address().port);
+    Atomics.wait(workerData, 0, 0);
+  });`;
+
+/** Gives each name this machine, and an address that leads nowhere: Node.js tries the last one without a limit. */
+const RESOLVER = `
+  import dns from 'node:dns';
+  dns.lookup = (host, options, found) => {
+    process.stderr.write('looked up ' + host);
+    found(null, [{ address: '127.0.0.1', family: 4 }, { address: '2001:db8::1', family: 6 }]);
+  };`;
+
+it.each(['postgres', 'mysql', 'redis'] as const)(
+  'doctor reaches a slow store of %s whose address of IPv6 leads nowhere',
+  async (kind) => {
+    const mayGoOn = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new Worker(BUSY_SERVER, { eval: true, workerData: mayGoOn });
+    onTestFinished(async () => void (await worker.terminate()));
+    const [port] = (await once(worker, 'message')) as [number];
+    // They fill the queue of connections that are not accepted yet.
+    const fillers = Array.from({ length: 4 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+    await Promise.all(fillers.slice(0, 2).map((filler) => once(filler, 'connect')));
+    const own = new Set(fillers.map(({ localPort }) => localPort));
+    const reached: number[] = [];
+    worker.on('message', (from: number) => own.has(from) || reached.push(from));
+    const directory = temporaryDirectory();
+    const resolver = join(directory, 'resolver.mjs');
+    writeFileSync(resolver, RESOLVER);
+    const url = ADDRESSES[kind](port).replace('127.0.0.1', 'two-addresses.example');
+    const settings = {
+      NODE_OPTIONS: `--import=${resolver}`,
+      CATCHWORD_BASE_URL: 'http://127.0.0.1:1',
+      CATCHWORD_SINK_SHOP: url,
+      LOG_LEVEL: 'silent',
+    };
+    const doctor = start(['doctor'], settings, directory);
+    await doctor.shows('looked up two-addresses.example');
+    for (const filler of fillers) filler.destroy();
+    await systemClock.sleep(400);
+    Atomics.store(mayGoOn, 0, 1);
+    Atomics.notify(mayGoOn, 0);
+    const { stdout } = await doctor.ended;
+    expect(reached.length, stdout).toBeGreaterThan(0);
+  },
+);
