@@ -10,7 +10,7 @@ const PROGRAM = join(ROOT, 'dist/cli.js');
 const MADE_FROM = join(ROOT, 'dist/.made-from');
 const SETTINGS = ['build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 
-/** Identifies the sources and the program that is in dist, whoever wrote it last. */
+/** Identifies the sources and the program in dist, also if something else has written it since. */
 function sourcesOfDist(): string {
   const hash = createHash('sha256');
   const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).map((name) => `src/${name}`);
