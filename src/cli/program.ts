@@ -75,26 +75,41 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-async function printError(context: ProcessContext, message: string, hint?: string): Promise<void> {
+/** An error as it is printed. Codes are those of docs/errors.md. */
+interface Reported {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+/** Prints an error on stderr: for `--json` as one line of JSON, in the form of the API; for a person as `text`. */
+async function printError(
+  context: ProcessContext,
+  isJson: boolean,
+  { code, message, hint }: Reported,
+  text = message,
+): Promise<void> {
+  if (isJson) return void context.stderr.write(`${JSON.stringify({ error: { code, message, hint: hint ?? '' } })}\n`);
   // Imported only now: a command that prints no error may not need it.
   const { colours } = await import('./commands/shared/output-format.ts');
   const c = colours(context, context.stderr);
-  context.stderr.write(`${c.red('error')} ${printableLines(message)}\n`);
+  context.stderr.write(`${c.red('error')} ${printableLines(text)}\n`);
   if (hint !== undefined) context.stderr.write(`${c.dim('hint')}  ${printableLines(hint)}\n`);
 }
 
 /** Prints an error. @returns the exit code of a command that ends with it */
-async function reportError(context: ProcessContext, error: unknown): Promise<number> {
+async function reportError(context: ProcessContext, isJson: boolean, error: unknown): Promise<number> {
   // Commander has answered an incomplete command, such as a bare `catchword sink`, with help on stderr.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   // The reader of stdout closed it (`| head`).
   if (systemCodeOf(error) === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
     // The code ends the first line.
-    await printError(context, error.message.replace(/(?=\n)|$/, ` [${error.code}]`), error.hint);
+    await printError(context, isJson, error, error.message.replace(/(?=\n)|$/, ` [${error.code}]`));
     return error.exitCode;
   }
-  await printError(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
+  const hint = 'This is a defect of catchword; please report it with what you did.';
+  await printError(context, isJson, { code: 'INTERNAL', message: messageOf(error), hint });
   if (context.environment.LOG_LEVEL === 'debug') context.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
   return 1;
 }
@@ -124,11 +139,12 @@ function flushed(stream: NodeJS.WritableStream): Promise<void> {
  * @returns the exit code; undefined for a command that ended without one, which a signal may have stopped
  */
 export async function run(argv: readonly string[], host: ProcessContext): Promise<number | undefined> {
+  const isJson = argv.includes('--json');
   let settings: DotEnv;
   try {
     settings = withDotEnv(host.environment, workingDirectory());
   } catch (error) {
-    return await reportError(host, error);
+    return await reportError(host, isJson, error);
   }
   const lost = new AbortController();
   let written = '';
@@ -136,7 +152,12 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
   host.stdout.on('error', (error: Error) => {
     const message = `${written}the output cannot be written: ${error.message}`;
     // A reader that closes stdout (`| head`) is not a failure. Reported at once, because stopping may take long.
-    if (systemCodeOf(error) !== 'EPIPE') reported ??= printError(host, message, 'Send it to a disk with enough space.');
+    if (systemCodeOf(error) !== 'EPIPE')
+      reported ??= printError(host, isJson, {
+        code: 'OUTPUT_LOST',
+        message,
+        hint: 'Send it to a disk with enough space.',
+      });
     lost.abort();
   });
   // The exit code still says how the command ended.
@@ -169,8 +190,8 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
       return 1;
     }
     if (failure === undefined) return exitCode;
-    if (!signal.aborted || !hasCode(failure, 'INTERRUPTED')) return await reportError(context, failure);
-    if (host.signal.aborted) await printError(context, failure.message, failure.hint);
+    if (!signal.aborted || !hasCode(failure, 'INTERRUPTED')) return await reportError(context, isJson, failure);
+    if (host.signal.aborted) await printError(context, isJson, failure);
     return exitCode;
   });
 }

@@ -19,3 +19,19 @@ it('a signal stops a command, which reports that it was interrupted', async () =
   setTimeout(() => stopping.abort(), 100);
   expect(await ended).toMatchObject({ code: 130, stdout: '', stderr: expect.stringMatching(/^error .*interrupted/) });
 });
+
+it.each([
+  ['a usage error', ['sink', 'skip', 'shop', '--json-not'], false],
+  ['a usage error for --json', ['runs', '--limit', 'x', '--json'], true],
+  ['a missing mirror for --json', ['status', '--json'], true],
+  ['wrong settings for --json', ['export', '--json'], true],
+])('%s is printed on stderr in the form that was asked for', async (what, args, isJson) => {
+  const env: Record<string, string> = what.startsWith('wrong') ? { CATCHWORD_PER_PAGE: 'many' } : {};
+  const { stdout, stderr, code } = await runHere(args, env, temporaryDirectory());
+  expect(stdout).toBe('');
+  expect(code).not.toBe(0);
+  if (!isJson) return expect(stderr).toMatch(/^error .*\[USAGE\]\nhint {2}/);
+  const { error } = JSON.parse(stderr) as { error: Record<string, string> };
+  expect(Object.keys(error)).toEqual(['code', 'message', 'hint']);
+  expect(error.code).toMatch(/^(USAGE|NOT_FOUND|MIRROR_UNUSABLE|CONFIG_INVALID)$/);
+});

@@ -100,7 +100,7 @@ export function errorsPage(): string {
   return `${[
     '# Errors by code',
     GENERATED,
-    'A command prints its error as `error message [CODE]` and, on the next line, `hint` and what to do. A log line has `code` and `hint`, and the library throws a `CatchwordError` with `code`, `hint` and `retryable`. Match the code: messages may change.',
+    'A command prints its error as `error message [CODE]` and, on the next line, `hint` and what to do. With `--json` it prints, on stderr too, the line `{"error":{"code":…,"message":…,"hint":…}}`, as the API answers; `INTERNAL` is a defect there, and `OUTPUT_LOST` says that stdout cannot be written. A log line has `code` and `hint`, and the library throws a `CatchwordError` with `code`, `hint` and `retryable`. Match the code: messages may change.',
     '## Commands, logs and the library',
     'Retryable: the same call may succeed later although nothing was changed. The `retryable` of an error decides where it differs: after a write that the service may have carried out it is false, and a command exits with 1 where the table says 75.',
     tableOf(['code', 'meaning', 'exit code', 'retryable', 'what to do'], rows),

@@ -47,7 +47,7 @@ export function checkedSettings<N extends Need>(environment: Environment, need: 
 
 /**
  * Reads the settings of a verb that only looks at a mirror, as far as they are valid: a wrong one counts as its default, a
- * wrong schedule as off, and a wrong channel as not set. Whoever uses them reports what is wrong afterwards.
+ * wrong schedule as off, and a wrong channel as not set. The caller reports wrong settings afterwards.
  * @throws CatchwordError CONFIG_INVALID if the path of the mirror is wrong
  */
 export function usableSettings(environment: Environment): Config {
