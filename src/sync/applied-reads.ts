@@ -32,10 +32,12 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
     return kept;
   }
 
+  /** Readings of the list, and their repairs. */
+  const listPasses = () => runs.passes(runId).filter(({ kind, from }) => from === null && kind !== 'lookup');
+
   function placesOf(): Uint32Array {
     let found: Uint32Array = new Uint32Array(0);
-    for (const { pass, kind, from } of runs.passes(runId)) {
-      if (from !== null || kind === 'lookup') continue;
+    for (const { pass } of listPasses()) {
       for (const read of runs.checkpoints(runId, pass)) found = place(found, read, runs.idsOf(runId, pass, read));
     }
     return found;
@@ -66,10 +68,11 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
       if (offset < 0) return null;
       return offset < startOf(window) - seam ? 'front' : offset < endOf(window) + seam ? null : 'behind';
     },
-    /** Whether the pass has read everything in front of the window. */
-    hasFront: (pass: number, window: Window): boolean => {
+    /** Whether lists of the run have read everything in front of the window: a repair reads only some windows again. */
+    hasFront: (window: Window): boolean => {
       let reach = 0;
-      const inOrder = [...readsOf(pass)].sort((a, b) => startOf(a) - startOf(b));
+      const reads = listPasses().flatMap(({ pass }) => readsOf(pass));
+      const inOrder = reads.sort((a, b) => startOf(a) - startOf(b));
       for (const read of inOrder) if (startOf(read) <= reach) reach = Math.max(reach, endOf(read));
       return reach >= startOf(window);
     },

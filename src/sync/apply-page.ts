@@ -28,7 +28,7 @@ export type Applied = Omit<Checkpoint, 'ids'>;
 const BATCH_PAGES = 64;
 /** Large products fill a batch sooner, so that memory stays flat. */
 const BATCH_BYTES = 8_000_000;
-/** Rejected items that are kept of one run; the others are only counted. */
+/** Items that could not be used, rejected or shown in part, that are kept of one run; the others are only counted. */
 const REJECTED_MOST = 1_000;
 
 interface ApplierOptions extends Omit<DraftContext, 'reads' | 'twice'>, Pick<RunSettings, 'lossLimit'> {
@@ -86,7 +86,7 @@ function createPageWriter(context: DraftContext) {
 }
 
 function keepRejected({ runs }: KeeperWriter, runId: number, { task, rejected }: WaitingPage): void {
-  const room = Math.max(0, REJECTED_MOST - runs.counts(runId).rejected);
+  const room = Math.max(0, REJECTED_MOST - runs.counts(runId).rejected - runs.inPart(runId).items);
   runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
 }
 
@@ -166,8 +166,8 @@ export function createApplier(options: ApplierOptions) {
     const draft = writePage(writer, captured, clock.now());
     countLosses(lost, draft);
     const unused = [...rejected, ...draft.partial];
-    noteInPart(writer, runId, draft);
     if (unused.length > 0) keepRejected(writer, runId, { ...captured, rejected: unused });
+    noteInPart(writer, runId, draft);
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);
     reads.add(task, checkpoint.requestedAt, draft.ids);

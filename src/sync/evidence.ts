@@ -61,7 +61,7 @@ function countUnknown(windows: readonly Applied[], idsOf: (window: Applied) => n
   return unknown;
 }
 
-/** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
+/** Windows to repair the gaps of a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
 const REPAIRS_LEAST = 20;
 /** Half the width of the first repair of a gap, as a share of the largest window. Each further one is twice as wide. */
@@ -244,7 +244,7 @@ export function passClocks(store: Reader, runId: number): Clocks[] {
 
 /**
  * Windows over the gaps of a list, wider than in the previous round; where it has none, over places that may be of one
- * product. Empty if there would be too many.
+ * product. Empty if there would be too many gaps.
  */
 export function repairsOf({ pass, windows, total, seams, repairs, places }: ReadList): Window[] {
   const { perPage, seam } = pass;
@@ -264,7 +264,9 @@ export function repairsOf({ pass, windows, total, seams, repairs, places }: Read
     const high = offset === null ? centre + 1 : Math.ceil(centre + reach);
     for (const window of windowsOver(low, high, layout)) found.set(windowKey(window), window);
   }
-  if (found.size === 0) for (const window of places.again) found.set(windowKey(window), window);
+  // Without a limit: each window is read again once, and otherwise the whole list would be.
+  if (found.size === 0) return places.again;
   const most = Math.max(REPAIRS_LEAST, REPAIRS * own.length);
-  return windows.length - own.length + found.size > most ? [] : [...found.values()];
+  const repaired = new Set(windows.map(windowKey)).size - own.length;
+  return repaired + found.size > most ? [] : [...found.values()];
 }

@@ -78,7 +78,7 @@ export function finishRun(
     const common = commonChange(writer, runId, counts.updated, settings.ignoreFields);
     // An update may be of a product that was updated before.
     const updatedShare = Math.min(1, counts.updated / Math.max(1, writer.products.living()));
-    const changedSettings = run.kind === 'full' ? noteFullRead(writer, runId, settings.ignoreFields) : '';
+    const changedSettings = run.kind === 'full' ? noteFullRead(writer, runId, settings) : '';
     const held = swept?.holdReason != null;
     const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
     const removed = swept === null || held ? 0 : writer.removals.remove(swept.remove, runId, nowMs);

@@ -7,7 +7,7 @@ import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } 
 import { isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
-import { type Conclusion, conclude, countAgrees, proofLists, seamsOf } from './verdict.ts';
+import { type ConcludeSettings, type Conclusion, compareCount, conclude, proofLists, seamsOf } from './verdict.ts';
 
 /*
  * Settling: what a run must do before it concludes anything from the absence of a product in its deltas, because a delta
@@ -65,7 +65,7 @@ type Step =
   | (Reading & { readonly kind: 'settle'; readonly missing: number })
   | { readonly kind: 'finish'; readonly conclusion: Conclusion };
 
-export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups' | 'withdrawnAs' | 'untoldFields'>;
+export type StepSettings = ConcludeSettings & Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups'>;
 
 /** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
 const MAX_DELTAS = 12;
@@ -219,7 +219,7 @@ function readListAgain(situation: Situation): NextPass | null {
   const { list, counted } = assessment();
   const readings = passes.filter(({ kind }) => kind === 'list').length;
   if (list === undefined || conclusion().proof !== 'open' || readings >= maxPasses) return null;
-  if (unseen() === 0 && countAgrees(counted(), list, situation)) return null;
+  if (unseen() === 0 && compareCount(counted(), list, situation).agrees) return null;
   // What cannot be read now cannot be read a moment later either, and a list whose pages come short stays so.
   if (list.windows.some(({ doubt }) => isUnreadable(doubt))) return null;
   const short = list.windows.filter(({ doubt }) => doubt !== null && !doubt.startsWith(FROM_CACHE));

@@ -108,7 +108,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
       return form.without(name);
     },
     isBehind: ({ id, vbid }) =>
-      isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(pass, window))),
+      isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
     isOutdated: ({ id }) => {
       later ??= reads.productsAfter(pass, momentOf(captured.response));
       return later.has(id);

@@ -5,6 +5,7 @@ import type { Selection, SourceIdentity } from '../catalog/source-identity.ts';
 import type { NotedSource } from '../store/rows/source-state.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { KeeperWriter } from '../store/schema/writers.ts';
+import type { RunSettings } from './run-settings.ts';
 
 /** Whether the mirror holds nothing from any source yet: then it may become the mirror of any source. */
 function isUnread(store: Reader): boolean {
@@ -25,6 +26,8 @@ const VARIABLES = [
   ['includeDetails', 'CATCHWORD_INCLUDE_DETAILS'],
   ['currency', 'CATCHWORD_CURRENCY'],
 ] as const;
+
+const pointersText = (fields: readonly Pointer[]): string => fields.map((one) => `/${one.join('/')}`).join();
 
 const changeText = (variable: string, before: string | undefined, after: string): string =>
   `${variable} changed from ${before || '(none)'} to ${after || '(none)'}`;
@@ -65,13 +68,23 @@ export function noteRunStart(writer: KeeperWriter, { address, selection }: Sourc
 }
 
 /** Notes the settings of a full run that has read everything. @returns how they differ from the ones before; or empty */
-export function noteFullRead(writer: KeeperWriter, runId: number, ignoreFields: readonly Pointer[]): string {
+export function noteFullRead(
+  writer: KeeperWriter,
+  runId: number,
+  { ignoreFields, volatileFields }: Pick<RunSettings, 'ignoreFields' | 'volatileFields'>,
+): string {
   const noted = writer.source.noted();
   const selection = writer.runs.selectionOf(runId);
   if (noted === null || selection === null) return '';
-  const ignored = ignoreFields.map((pointer) => `/${pointer.join('/')}`).join();
+  const ignored = {
+    // A run ignores volatile fields, too.
+    CATCHWORD_IGNORE_FIELDS: pointersText(ignoreFields.filter((field) => !volatileFields.includes(field))),
+    CATCHWORD_VOLATILE_FIELDS: pointersText(volatileFields),
+  };
   writer.source.note({ address: noted.address, selection, unfinished: false, ignored });
-  const isKnown = ignored === (noted.ignored ?? ignored);
-  const changes = isKnown ? '' : changeText('CATCHWORD_IGNORE_FIELDS', noted.ignored, ignored);
-  return [selectionChanges(noted.selection, selection), changes].filter((text) => text !== '').join('; ');
+  const changes = Object.entries(ignored).map(([variable, now]) => {
+    const before = noted.ignored?.[variable] ?? now;
+    return before === now ? '' : changeText(variable, before, now);
+  });
+  return [selectionChanges(noted.selection, selection), ...changes].filter((text) => text !== '').join('; ');
 }

@@ -3,7 +3,6 @@ import { limitOf } from '../catalog/product-limit.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
-import type { Assessment } from './evidence.ts';
 import type { RunSettings } from './run-settings.ts';
 import type { Conclusion } from './verdict.ts';
 
@@ -36,14 +35,13 @@ function notFoundByLookup(store: Reader, run: Run): ReadonlySet<number> {
 function whyHeld(
   store: Reader,
   remove: readonly number[],
-  { list, listed }: Assessment,
+  { assessment: { list }, count }: Conclusion,
   settings: SweepSettings,
 ): string | null {
   const limit = limitOf(settings.removalLimit, store.products.living());
-  const total = list?.total ?? 0;
   // The source has not announced that it would withdraw these.
   const unexpected = remove.filter((id) => !isWithdrawnBody(store.removals.living(id)?.body ?? '{}')).length;
-  if (total === 0 && remove.length > 0) return 'the source lists no product at all';
+  if ((list?.total ?? 0) === 0 && remove.length > 0) return 'the source lists no product at all';
   if (unexpected === 0) return null;
   if (unexpected > limit) {
     // Announced removals do not count against the limit, but are held with the others.
@@ -51,8 +49,7 @@ function whyHeld(
     const more = announced === 0 ? '' : `; the source announced ${announced} more, ${remove.length} in all`;
     return `${unexpected} removals are more than the limit of ${limit}${more}`;
   }
-  const isFar = Math.abs(listed.size - total) > limit;
-  return isFar ? `the source says that it has ${total} products, and ${listed.size} were read` : null;
+  return count !== undefined && Math.abs(count.read - count.wanted) > limit ? count.text : null;
 }
 
 /**
@@ -71,5 +68,5 @@ export function sweep(store: Reader, run: Run, conclusion: Conclusion, settings:
   const remove = unseen.filter((id) => gone.has(id) || confirmed(id));
   const removed = new Set(remove);
   const missing = unseen.filter((id) => !removed.has(id));
-  return { missing, remove, holdReason: whyHeld(store, remove, assessment, settings) };
+  return { missing, remove, holdReason: whyHeld(store, remove, conclusion, settings) };
 }

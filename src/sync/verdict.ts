@@ -6,7 +6,7 @@ import { isUnreadable, refusesDelta } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isWholeCatalog, whyUncontrolled, whyUntold } from './untold.ts';
 
-export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'untoldFields'>;
+export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'deletedField' | 'untoldFields'>;
 
 /** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
 export function proofLists({ lists, list }: Assessment): ReadList[] {
@@ -75,12 +75,12 @@ function reasonsOf(
   settings: ConcludeSettings,
 ): string[] {
   const { lists, list, closed } = assessment;
-  const counted = assessment.counted();
   const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
   const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
   const unreadable = doubts.filter(isUnreadable);
   const open = needed.flatMap((read) => whyOpen(read) ?? []);
-  const isFewer = list !== undefined && !countAgrees(counted, list, settings);
+  const count = list && compareCount(assessment.counted(), list, settings);
+  const isFewer = count?.agrees === false;
   const reasons = [
     ...unreadable,
     ...open,
@@ -92,9 +92,9 @@ function reasonsOf(
       'a delta shows nearly every product: either a job changed them, or the source ignores the time from which deltas ask',
     doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
     contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
-    isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
+    isFewer && count.text,
     // Narrower windows overlap others that are not their neighbours.
-    isFewer && unreadable.length === 0 && whyFewer(store, list),
+    isFewer && unreadable.length === 0 && list && whyFewer(store, list),
     list !== undefined && whyTwoContents(store, list),
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
@@ -103,17 +103,19 @@ function reasonsOf(
   return [...new Set(reasons.filter((reason) => typeof reason === 'string'))];
 }
 
-/** Whether as many products were read as the source's total. @param products how many count as read */
-export function countAgrees(
+/** Compares what was read with the source's total. @param products how many count as read @returns `text`: how they differ */
+export function compareCount(
   products: number,
   list: ReadList,
-  { withdrawnAs }: Pick<ConcludeSettings, 'withdrawnAs'>,
-): boolean {
-  // The mirror does not take up products that were withdrawn before it knew them.
-  const unknown = withdrawnAs === 'removed' ? list.unknown() : 0;
+  { withdrawnAs, deletedField }: Pick<ConcludeSettings, 'withdrawnAs' | 'deletedField'>,
+) {
+  // The mirror does not take up products that were withdrawn, or deleted, before it knew them.
+  const unknown = withdrawnAs === 'removed' || deletedField !== undefined ? list.unknown() : 0;
   // A total that counts each product once is lower than the list is long.
   const wanted = list.repeated === 0 ? list.total : Math.max(list.total, list.end);
-  return products + unknown + list.rejected + list.repeated >= wanted;
+  const read = products + unknown + list.rejected + list.repeated;
+  const has = wanted === list.total ? `source says that it has ${wanted} products` : `list has ${wanted} items`;
+  return { agrees: read >= wanted, wanted, read, text: `the ${has}, and ${read} were read` };
 }
 
 /** What the deltas did not tell, if the run has read all that they should. */
@@ -179,7 +181,10 @@ export function conclude(
   const deltasRead = closed && allRead && isUsable && !doubtful && inPart.items === 0;
   // No later one would tell more: then only several runs in a row, or a lookup, show that a product is gone.
   const areRefused = deltas.length > 0 && deltas.every(({ windows }) => windows.every(refusesDelta));
-  const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
+  const listRead = run.kind === 'full' && others.length === 0;
+  const restsOn = isSealed || listRead ? needed : deltasRead ? neededDeltas : [];
+  // Not `seen`: deltas also hold products that are gone.
+  const count = list && compareCount(listed.size, list, settings);
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   const counts = store.runs.counts(run.id);
   const { twice, likely, unproven } = list?.places ?? { twice: [], likely: [], unproven: [] };
@@ -215,14 +220,15 @@ export function conclude(
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Every change before the run has been read, with the list; what its deltas show in part may have changed since. */
-    listRead: run.kind === 'full' && others.length === 0,
+    listRead,
     /** Start of the run's earliest delta; milliseconds since 1970. */
     deltaFrom: Math.min(...deltas.map(({ pass }) => pass.from ?? Number.POSITIVE_INFINITY)),
+    /** Of the list alone. */
+    count,
     /** The run read as many products as the source's total, so products that it did not see count as missing. */
     countAgrees:
       list !== undefined &&
-      // Not `seen`: deltas also hold products that are gone.
-      countAgrees(listed.size, list, settings) &&
+      count?.agrees === true &&
       lists.every(({ rejected }) => rejected === 0) &&
       list.windows.every(({ doubt }) => doubt === null),
   };

@@ -83,6 +83,14 @@ it('a full run says which settings have changed since the one before, in its rep
     '\nrun 5: It is the first full load since CATCHWORD_IGNORE_FIELDS changed from /seen to (none). Products that differ only by that are updated, too.',
     `\nrun 2: ${said}`,
   ]);
+  // Volatile fields are ignored, too, but by another setting.
+  const other = await load(
+    { ...changed, CATCHWORD_VOLATILE_FIELDS: '/url,/seen', CATCHWORD_IGNORE_FIELDS: '/seen' },
+    'full',
+  );
+  expect(other.evidence?.changedSettings).toBe(
+    'CATCHWORD_IGNORE_FIELDS changed from (none) to /seen; CATCHWORD_VOLATILE_FIELDS changed from (none) to /url,/seen',
+  );
   const { web } = await serve(db);
   expect(await (await fetch(`${web.url}/runs/2`)).text()).toContain(said);
   expect(await (await fetch(`${web.url}/runs/4`)).text()).not.toContain('first full load');

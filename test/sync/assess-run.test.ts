@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { assessRun, isClosed, repairsOf } from '../../src/sync/evidence.ts';
 import { conclude } from '../../src/sync/verdict.ts';
 import {
@@ -213,6 +214,25 @@ it.each<[string, readonly PassSketch[], number, boolean]>([
 ])('a conclusion that %s: must settle is %4$s', (_what, passes, products, mustSettle) => {
   expect(concluded(passes, { products }, false).mustSettle).toBe(mustSettle);
   expect(concluded(passes, { products }, true).mustSettle).toBe(false);
+});
+
+it('a conclusion must settle before it moves the watermark on a list whose deltas show products in part', () => {
+  const { store, run } = sketchRun({ products: 14, passes: [list(), DELTA] });
+  writeUnder(store.keeperLease, START, ({ runs }) =>
+    runs.noteInPart(run.id, { items: 1, leftOut: ['title'], shown: [] }),
+  );
+  const found = conclude(store, run, assessRun(store, run.id), false, { withdrawnAs: 'updated', untoldFields: [] });
+  expect(found).toMatchObject({ proof: 'open', listRead: true, mustSettle: true });
+});
+
+it('a conclusion names the figures that it compared where a list has repeats', () => {
+  const windows = [
+    { ids: [...ids(1, 9), 9], total: 12 },
+    { page: 2, perPage: 8, ids: [9, 9, 10, 11, 5], total: 12 },
+  ];
+  expect(concluded([{ windows }, DELTA], { products: 12 }).reasons).toContain(
+    'the list has 13 items, and 12 were read',
+  );
 });
 
 it('a conclusion does not confirm missing products if items were rejected or the total is larger', () => {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { serve } from '../http/place.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
@@ -117,6 +118,32 @@ it.each([
   expect(await run()).toMatchObject({ state: 'complete', proof: 'open', created: 59 });
 });
 
+it('doctor does not judge the items of a first page that the source refuses', async () => {
+  const { source, settings, directory } = await rawPlace(BOOKS);
+  source.instead = ({ searchParams }) =>
+    searchParams.get('per_page') === '1000' ? { status: 400, body: '{"errors":["at most 100"]}' } : null;
+  const { stdout } = await runHere(['doctor'], settings, directory);
+  expect(stdout).toContain('note   items      not looked at: the first page cannot be read');
+  expect(stdout).not.toContain('only valid products');
+});
+
+it('a run keeps at most 1,000 items that deltas show in part, and shows some of them', { tags: ['slow'] }, async () => {
+  const { source, db, settings, directory, run } = await rawPlace(Array.from({ length: 1_300 }, (_, at) => whole(at)));
+  await run();
+  source.changed = Array.from({ length: 1_300 }, (_, at) => Buffer.from(`{"vbid":"B${at}","price":9}`));
+  const { id, rejected, evidence } = await run('delta');
+  const items = evidence?.inPart?.items ?? 0;
+  expect([rejected, items >= 1_300]).toEqual([0, true]);
+  expect(openedStore(db).runs.rejected(id, 5_000)).toHaveLength(1_000);
+  const { stdout } = await runHere(['run', String(id)], settings, directory);
+  expect(stdout).toContain('the delta shows it without title, publisher, language');
+  expect(stdout).toContain(`… of ${items.toLocaleString('en')}: see the SQL view rejected_items`);
+  const { web } = await serve(db);
+  const last = await (await fetch(`${web.url}/runs/${id}?rejected=950`)).text();
+  expect(last).toContain(`951 to 1,000 of ${items.toLocaleString('en')} items`);
+  expect(last).not.toContain('rejected=1000');
+});
+
 it('a delta that shows a product without one member that it had is taken', async () => {
   const { source, db, run } = await filled();
   const shorter = '{"vbid":"B0","title":"T0","publisher":"P","price":1}';
@@ -159,7 +186,7 @@ it('a member that CATCHWORD_DELETED_FIELD only names removes a product if it say
   const { db, run } = await rawPlace([...items(no, 'no'), ...items(yes, 'yes')], {
     CATCHWORD_DELETED_FIELD: 'deleted',
   });
-  expect(await run()).toMatchObject({ created: no.length, removed: 0 });
+  expect(await run()).toMatchObject({ proof: 'sealed', created: no.length, removed: 0 });
   expect([...catalogOf(db).keys()].every((vbid) => vbid.startsWith('no'))).toBe(true);
 });
 

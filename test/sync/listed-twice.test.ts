@@ -69,13 +69,68 @@ it('a product that the list has twice keeps its first content in whatever order 
   expect(territory(place.db)).toBe('CZ');
   for (let night = 1; night <= 3; night++)
     expect(await readLate(place, 30)).toMatchObject({ proof: 'sealed', updated: 0 });
-  // Then only the second one is left: that is not taken for a change before a run has shown that the first one is gone.
+  // Then only the second one is left: that is taken for a change once the run has read everything in front of it.
   place.source.items = items.filter((_, at) => at !== 30);
   const night = await readLate(place, 30);
-  expect(night).toMatchObject({ proof: 'open', updated: 0 });
+  expect(night).toMatchObject({ proof: 'open', updated: 1 });
   expect(night.reasons.join()).toContain('B05 is at two places with two contents');
-  expect(await readLate(place, 30)).toMatchObject({ proof: 'sealed', updated: 1 });
+  // No delta told it, so the next run is not sealed either.
+  expect(await readLate(place, 30)).toMatchObject({ proof: 'open', updated: 0 });
+  expect(await readLate(place, 30)).toMatchObject({ proof: 'sealed', updated: 0 });
   expect(territory(place.db)).toBe('SK');
+});
+
+it.each([
+  ['a delta told of the second one', [row('B05', 'SK', { edited: true })], 'CZ'],
+  ['the first one changed and no delta tells it', [], 'PL'],
+])(
+  'a product that the list has twice gets the first content in the same night, after %s, though later windows arrive first',
+  async (_what, told, first) => {
+    const books = BOOKS.filter((body) => !body.includes('B05'));
+    const items = (one: string) => [
+      ...books.slice(0, 30),
+      row('B05', one),
+      ...books.slice(30, 70),
+      row('B05', 'SK', { edited: true }),
+      ...books.slice(70),
+    ];
+    const place = await mirrored(items('CZ'));
+    await place.run();
+    place.source.changed = told;
+    expect(await place.run('delta')).toMatchObject({ updated: told.length });
+    place.source.changed = [];
+    place.source.items = items(first);
+    // The windows in front of it are refused at first.
+    expect(await readLate(place, 10)).toMatchObject({ updated: 1 });
+    expect(territory(place.db)).toBe(first);
+    expect(await readLate(place, 10)).toMatchObject({ proof: 'sealed', updated: 0 });
+    expectExactLog(place.db);
+  },
+);
+
+it('a list with products twice in one answer holds only removals beyond the limit', async () => {
+  const items = BOOKS.flatMap((body, at) => (at < 10 ? [body, body] : [body]));
+  const { source, db, run } = await mirrored(items, { CATCHWORD_PER_PAGE: '1000', CATCHWORD_REMOVAL_LIMIT: '5' });
+  source.items = items.slice(0, -1);
+  expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', removed: 1 });
+  source.items = items.slice(0, -7);
+  const held = await run();
+  expect(held.reasons).toEqual(['held: 6 removals are more than the limit of 5']);
+  expect(catalogOf(db).size).toBe(99);
+});
+
+it('a list that has many products twice in distant windows is sealed in one reading, and names them', async () => {
+  const second = (at: number) => row(`B${String(at).padStart(2, '0')}`, 'SK');
+  const many = Array.from({ length: 300 }, (_, at) => row(`B${String(at).padStart(2, '0')}`, 'CZ'));
+  // Each 30 places behind the first one.
+  const items = many.flatMap((body, at) => (at >= 30 && at % 15 === 0 ? [body, second(at - 30)] : [body]));
+  const { source, db, run } = await mirrored(items);
+  const before = source.requests.length;
+  const ended = await run();
+  expect(ended).toMatchObject({ proof: 'sealed', updated: 0, evidence: { twice: { products: 18 } } });
+  const lists = source.requests.slice(before).filter((asked) => !isDelta(asked));
+  expect(lists.length).toBeLessThanOrEqual(2 * (ended.evidence?.lists[0]?.windows ?? 0) + 1);
+  expectExactLog(db);
 });
 
 it('a change of the first content of a product that the list has twice is taken, and one of the second is not', async () => {

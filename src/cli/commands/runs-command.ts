@@ -6,7 +6,7 @@ import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
 import { heldText, noteTexts, runSummary, unusualText } from '../../report/run-text.ts';
 import { seamPicture } from '../../report/seam-picture.ts';
-import { duration, moment, table } from '../../report/text.ts';
+import { count, duration, moment, table } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import { lookUpHeld } from '../roles/pipeline.ts';
@@ -46,7 +46,9 @@ function showRun(context: CommandContext, store: Store, id: number): Result {
   if (run.evidence !== null) text.push(seamPicture(c, run.evidence));
   if (run.state === 'held') text.push('', heldText(store, run));
   if (rows.length > 0) text.push('', table(['page', 'item', 'reason', 'body'], rows));
-  if (rows.length < run.rejected) text.push('… see the SQL view rejected_items for the rest');
+  const unused = run.rejected + store.runs.inPart(id).items;
+  if (rows.length < unused)
+    text.push(`… of ${count(unused)}: see the SQL view rejected_items, which has up to 1,000 of a run`);
   return { json: { ...runJson(run), held_removals: heldRemovalsJson(store, id), rejected_items: rejected }, text };
 }
 

@@ -40,32 +40,34 @@ const COLUMNS = {
 };
 
 /**
- * Items of the source that are not valid products; empty if there are none.
+ * Items of the source that could not be used; empty if there are none.
  * @param from items before the first one that is listed
  */
 export function rejectedSection(store: Store, run: Run, from: number): Section {
   const section = { id: 'rejected', live: true } as const;
-  if (run.rejected === 0) return { ...section, content: null };
-  const rows = store.runs.rejectedFrom(OPENED, run.id, LISTED, from);
+  const unused = run.rejected + store.runs.inPart(run.id).items;
+  if (unused === 0) return { ...section, content: null };
+  const found = store.runs.rejectedFrom(OPENED, run.id, LISTED + 1, from);
+  const rows = found.slice(0, LISTED);
   const next = from + rows.length;
   const content =
     rows.length === 0 ? (
-      <p>{`${plural(run.rejected, 'item')}. They are listed for 30 days.`}</p>
+      <p>{`${plural(unused, 'item')}. They are listed for 30 days.`}</p>
     ) : (
       <>
         <p>
-          These items of the source are not valid products. The rest of each page was applied; a product that was in the
-          mirror before stays as it was.
+          These items of the source are not valid products, or a delta shows them in part. The rest of each page was
+          applied; a product that was in the mirror before stays as it was. The first 1,000 are kept.
         </p>
         <Table
-          caption={`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}
+          caption={`${count(from + 1)} to ${count(next)} of ${plural(unused, 'item')}`}
           columns={COLUMNS}
           numbers={['Item']}
           rows={rows}
         />
         <p class="pages">
           {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}
-          {next < run.rejected && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}
+          {found.length > rows.length && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}
         </p>
       </>
     );

@@ -13,8 +13,8 @@ export interface NotedSource extends SourceIdentity {
    * the mirror may hold products of both, or lack removals. `selection` is then the previous one.
    */
   readonly unfinished: boolean;
-  /** Fields that the newest full run ignored, as pointers between commas; undefined: not known. */
-  readonly ignored?: string | undefined;
+  /** Fields that the newest full run ignored, by setting, as pointers between commas; undefined: not known. */
+  readonly ignored?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A page size that the source answered, after it did not answer the configured one. */

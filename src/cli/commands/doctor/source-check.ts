@@ -28,9 +28,10 @@ async function checkResponse(probe: SourceProbe): Promise<Result> {
 type FirstPage = Awaited<ReturnType<SourceProbe['first']>>;
 
 /** What a run says of the first page's items. */
-function checkItems({ broken, rejected }: FirstPage): Result {
+function checkItems({ refusal, broken, rejected }: FirstPage): Result {
   const hint = 'Full runs read everything else, and are open because of it. Report it to the operator of the service.';
   if (broken !== null) return note(broken, hint);
+  if (refusal !== null) return note('not looked at: the first page cannot be read', 'See page size.');
   const [first] = rejected;
   if (first === undefined) return ok('the first page has only valid products');
   const found = `${plural(rejected.length, 'item')} of the first page cannot be used`;
