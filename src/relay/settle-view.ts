@@ -1,4 +1,5 @@
 import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { ViewText } from '../view/view.ts';
 import { createExit, holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
@@ -10,7 +11,18 @@ function isSame(a: ViewText, b: ViewText): boolean {
 }
 
 /**
- * Holds the sink if the wanted view would remove too much of what its store has, or names what no product has.
+ * Says why a view waits for a person: it would remove too much of what the store has, or names what no product has.
+ * @returns null if it may come
+ */
+export function whyHeld(limits: Pick<FeedContext, 'removalLimit'>, forecast: ViewForecast): string | null {
+  const found = tooMany(limits, forecast.removed, forecast.has);
+  if (found !== null) return `its view was changed, and ${leavingText(found)}`;
+  // A store would get, or lose, that member of product after product. What is merely rare may come.
+  return forecast.isMistyped === true ? `its view names a member wrongly: ${forecast.absent?.join('; ')}` : null;
+}
+
+/**
+ * Holds the sink if the wanted view waits for a person.
  * @returns whether it is held
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
@@ -18,14 +30,12 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   const asOf = Math.max(row.cursor, row.backfillTo);
   const has = row.opened || row.cursor > 0 ? row : null;
   const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
-  const found = tooMany(context, forecast.removed, forecast.has);
-  const named = `its view names a member wrongly: ${(forecast.absent ?? []).join('; ')}`;
-  // A store would get, or lose, that member of product after product. What is merely rare may come.
-  if (found === null && forecast.isMistyped !== true) {
-    if (forecast.absent !== undefined) context.log.warn({ sink: row.name, reason: named }, 'the view may be a mistake');
+  const reason = whyHeld(context, forecast);
+  if (reason === null) {
+    const doubts = forecast.absent?.join('; ');
+    if (doubts !== undefined) context.log.warn({ sink: row.name, reason: doubts }, 'the view may be a mistake');
     return false;
   }
-  const reason = found === null ? named : `its view was changed, and ${leavingText(found)}`;
   holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, reason);
   return true;
 }
