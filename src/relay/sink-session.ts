@@ -126,8 +126,9 @@ function createPreparation({ config, log, errorText }: FeedContext, sink: Sink) 
 }
 
 /** What the store has before the end of a fill; null if no fill is to end. */
-async function filledOf({ stopping }: FeedContext, sink: Sink): Promise<Filled | null> {
-  return await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => (await sink.filled?.(deadline)) ?? null, stopping);
+async function filledOf({ stopping }: FeedContext, sink: Sink, kept: readonly string[]): Promise<Filled | null> {
+  const call = async (deadline: AbortSignal) => (await sink.filled?.(kept, deadline)) ?? null;
+  return await answerWithin(FILL_END_TIMEOUT_MS, call, stopping);
 }
 
 /**
@@ -225,7 +226,7 @@ export async function openSession(context: FeedContext) {
       const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
       const vbids = [...new Set(kept.map(({ vbid }) => vbid))];
       const mark = context.markAt(row, row.cursor);
-      const filled = await filledOf(context, sink);
+      const filled = await filledOf(context, sink, vbids);
       if (filled !== null) {
         await requireFilled(context, row, filled, vbids.length);
         if (holdFillEnd(context, row, filled)) return;

@@ -83,6 +83,31 @@ for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING
       },
     );
 
+    it(`is not held for the products with parked events, which it leaves in ${kind}`, async () => {
+      const target = await prepare(server.port, variants[0] ?? '');
+      onTestFinished(() => target.remove());
+      const { change, caughtUp, refuse, replay, sink, start, stop } = temporaryMirror();
+      const config = sinkConfig({ env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret });
+      const limits = { removalLimit: () => 100 };
+      const size = async () => (await target.read()).products.size;
+      change(titled(300));
+      start(config, limits);
+      await caughtUp();
+      await until('the store is filled', async () => (await size()) === 300);
+      await stop();
+      // Of 150, the fill delivers nothing; another one has gone.
+      change([...titled(150, 2), { vbid: 'P299', body: null }], 1);
+      replay(0, true);
+      for (let seq = 301; seq <= 450; seq++) refuse(seq);
+      for (const _session of [1, 2]) {
+        start(config, limits);
+        await until('the fill has ended', async () => sink().state === 'held' || (await size()) === 299);
+        await caughtUp();
+        expect(sink()).toMatchObject({ state: 'running', held: null });
+        await stop();
+      }
+    });
+
     it(`is not held if it takes few products from ${kind}`, async () => {
       const { sink, size } = await renamed(variants[0] ?? '', "title NOT LIKE 't9%'");
       await until('the store has the view', async () => (await size()) === 289);
