@@ -11,7 +11,7 @@ const TESTS = {
   setupFiles: ['test/support/processor-time.ts', 'test/support/keep-statements.ts', 'test/support/property-seed.ts'],
   // A machine that does other things too may be several times slower.
   testTimeout: 300_000,
-  hookTimeout: 120_000,
+  hookTimeout: 300_000,
   // The default of one second is too short on a busy machine.
   expect: { poll: { timeout: 30_000 } },
   pool: 'forks' as const,

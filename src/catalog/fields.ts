@@ -47,7 +47,7 @@ export const ROWS = [
   { path: 'distributable', form: 'sellable', kept: 'read', about: 'False if the product is withdrawn: none of its variants may be sold. Absent: not withdrawn.' },
   { path: 'subtitle', form: 'text', kept: 'read', label: 'Subtitle', words: 'title', about: 'The subtitle.' },
   { path: 'kind', form: 'name', kept: 'stored', label: 'Kind', about: 'A name such as `book`, or an object with a name.' },
-  { path: 'format', form: 'name', kept: 'stored', label: 'Format', about: 'A name such as `epub`, or an object with a name.' },
+  { path: 'format', form: 'name', kept: 'stored', label: 'Format', about: 'A name such as `ePub`, or an object with a name.' },
   { path: 'publisher', form: 'name', kept: 'stored', label: 'Publisher', words: 'publisher', about: 'A name, or an object with a name.' },
   { path: 'metadata.imprint_name', form: 'text', label: 'Imprint', about: 'The imprint.' },
   { path: 'identifiers', form: 'identifiers', about: 'ISBNs and other numbers, by their names.' },

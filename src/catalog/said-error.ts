@@ -25,7 +25,7 @@ function textOf(value: unknown): string {
 /** Whether a member says something: not false, null, none, 0, a date of zeros, or empty, nor an object or a list of these. */
 export function isFilled(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).some(isFilled);
-  return !/^\s*(?:false|null|none|[0\s:TZ.-]*)\s*$/i.test(textOf(value));
+  return !/^(?:false|null|none|[0\s:TZ.-]*)$/i.test(textOf(value).trim());
 }
 
 /** The members `errors` and `error`. Texts as they are, anything else as JSON. */

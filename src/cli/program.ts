@@ -3,7 +3,7 @@ import { withAbort } from '../base/abort.ts';
 import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from '../base/errors.ts';
 import { explainMissing } from '../base/missing-package.ts';
 import { printableLines } from '../base/printable.ts';
-import { withDotEnv } from '../settings/environment.ts';
+import { type DotEnv, withDotEnv } from '../settings/environment.ts';
 import { VERSION } from '../version.ts';
 import type { CommandContext, ProcessContext } from './commands/shared/command-context.ts';
 import { EXIT_CODES, VERBS, type Verb } from './verb-table.ts';
@@ -124,7 +124,7 @@ function flushed(stream: NodeJS.WritableStream): Promise<void> {
  * @returns the exit code; undefined for a command that ended without one, which a signal may have stopped
  */
 export async function run(argv: readonly string[], host: ProcessContext): Promise<number | undefined> {
-  let settings: ReturnType<typeof withDotEnv>;
+  let settings: DotEnv;
   try {
     settings = withDotEnv(host.environment, workingDirectory());
   } catch (error) {

@@ -128,6 +128,7 @@ export const RUN = named('Run', 'One load of the catalog.', {
 const HOLDER = named('Process', 'A process of catchword.', {
   pid: count('Its process id.'),
   host: text('Its machine.'),
+  other_settings: list('Settings that it was not started with as they are now in its `.env`.', z.string()),
 });
 
 const MISSED = named('Missed', 'Scheduled times since the newest one that was served.', {

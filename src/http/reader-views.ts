@@ -19,7 +19,7 @@ export const VIEW_PARAMETERS = {
   where: textParameter(
     'Only products for which this is true: an SQL expression over the columns of the view `catalog`, and `body`.',
     (text) => text.trim() !== '',
-    "Use an expression such as format = 'epub', or omit it.",
+    "Use an expression such as format = 'ePub', or omit it.",
   ).optional(),
   fields: textParameter(
     'What to send of a product: members between commas, or an SQL expression that yields a JSON object. Without it: all.',

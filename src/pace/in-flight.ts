@@ -5,10 +5,11 @@ import type { Tell } from '../base/log.ts';
 /*
  * How many requests a process has in flight. A refusal (429) that names no time may mean the number at once, or the rate.
  * The number is lowered first: otherwise, a service that refuses the third request at once would be taken for one that
- * allows a few a minute.
+ * allows a few a minute. A 503 may mean the same, also with a time, if the service has answered others since it was last
+ * lowered: one that is down answers nothing.
  *
  *     refused, with others in flight ──► half as many; the rate stays
- *     refused alone                  ──► the number was not why: as many as configured; the rate is learned
+ *     a 429, alone                   ──► the number was not why: as many as configured; the rate is learned
  *     100 answers                    ──► one more
  */
 
@@ -22,7 +23,7 @@ export interface InFlightRequest {
   /** Gives the place to another request. Only the first call counts. @param isAnswered whether a whole answer arrived */
   end(isAnswered: boolean): void;
   /** Learns from the error of the request. @returns whether the number of requests in flight may be why */
-  failed(error: Pick<CatchwordError, 'code' | 'retryAfterMs'>): boolean;
+  failed(error: Pick<CatchwordError, 'code' | 'retryAfterMs' | 'status'>): boolean;
 }
 
 export type InFlight = ReturnType<typeof createInFlight>;
@@ -30,6 +31,8 @@ export type InFlight = ReturnType<typeof createInFlight>;
 /** @param most requests in flight, as configured, from 1 @param tell gets a notice when fewer are allowed */
 export function createInFlight(most: number, tell: Tell) {
   let [allowed, places, answers, halvings] = [most, 0, 0, 0];
+  /** Whether the source has answered a request since fewer were allowed. */
+  let hasAnswered = false;
   /** The lowest number that `tell` knows. */
   let told = most;
   const requests = new Set<{ atOnce: number }>();
@@ -45,6 +48,7 @@ export function createInFlight(most: number, tell: Tell) {
     allowed = Math.min(allowed, Math.ceil(atOnce / 2));
     halvings++;
     answers = 0;
+    hasAnswered = false;
     if (allowed >= told) return;
     told = allowed;
     const reason = `it refused one of ${atOnce} at once; now at most ${allowed}, or as many as CATCHWORD_CONCURRENCY says`;
@@ -70,17 +74,20 @@ export function createInFlight(most: number, tell: Tell) {
           hasPlace = false;
           requests.delete(request);
           places--;
+          hasAnswered ||= isAnswered;
           if (isAnswered && allowed < most && ++answers % ANSWERS_FOR_ONE_MORE === 0) allowed++;
           wake();
         },
-        failed: ({ code, retryAfterMs }) => {
-          if (code !== 'SOURCE_RATE_LIMITED' || retryAfterMs !== undefined) return false;
+        failed: ({ code, retryAfterMs, status }) => {
+          const isRate = code === 'SOURCE_RATE_LIMITED' && retryAfterMs === undefined;
+          const isBusy = status === 503 && request.atOnce > 1 && hasAnswered;
+          if (!isRate && !isBusy) return false;
           // It was sent with others that were refused, and says nothing new.
-          if (known < halvings) return true;
+          if (known < halvings) return isRate;
           if (request.atOnce > 1) halve(request.atOnce);
           else [allowed, told] = [most, most];
           wake();
-          return request.atOnce > 1;
+          return isRate && request.atOnce > 1;
         },
       };
     },

@@ -149,15 +149,26 @@ export function createExit(context: FeedContext) {
     for (let at = from; at < last; ) {
       const { changes, to } = history.matching(at, STEP, filter);
       for (const change of changes) {
-        const op = (viewed === null ? change : viewed.of(change))?.op;
-        if (op !== undefined && op !== 'removed') noteBack(change);
-        else if (op === 'removed' && !isDecided(change)) noteGone(change);
+        const seen = viewed === null ? change : viewed.of(change);
+        if (seen === null) continue;
+        // Of what the log no longer holds it is not known whether the store had it.
+        const isGone = seen.op === 'removed' && (viewed === null || seen.before !== null);
+        if (seen.op !== 'removed') noteBack(change);
+        else if (isGone && !isDecided(change)) noteGone(change);
       }
       at = to;
       judgedTo = at;
       await otherWork();
       stopping.throwIfAborted();
     }
+  }
+
+  /** All of the run that comes next counts, and the day before it, however much was delivered before the sink was opened. */
+  function countedFrom({ cursor, backfillTo }: SinkRow): number {
+    const { changes } = store;
+    const dayBefore = changes.seqAt((changes.atFrom(cursor + 1) ?? 0) - DAY_MS);
+    const counted = Math.min(changes.beforeNext({ seq: cursor }), dayBefore);
+    return Math.min(cursor, Math.max(changes.prunedTo(), backfillTo, counted));
   }
 
   async function productsOf(sink: SinkRow): Promise<number> {
@@ -168,24 +179,25 @@ export function createExit(context: FeedContext) {
 
   /** Holds the sink if a run, with those of the day before it, takes too much away, or more than was approved. */
   async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
-    const { held, approvedRun, cursor } = sink;
-    const approved = held?.why === 'run' && held.isApproved === true ? held : null;
-    const decided = Math.max(approvedRun, approved?.run ?? 0);
-    const all = [...losses.values()];
-    const since = ((all.find(({ last }) => last > cursor) ?? all.at(-1))?.at ?? 0) - DAY_MS;
+    const { approvedRemovals, approvedRun, cursor } = sink;
+    const allowed = new Map(approvedRemovals.map(({ run, removed }) => [run, removed]));
+    /** The newest run before this one that a person has decided about. After it, the count starts again. */
+    const decidedBefore = (run: number) => Math.max(approvedRun, ...[...allowed.keys()].filter((one) => one < run));
+    const next = [...losses].find(([, { last }]) => last > cursor);
+    const since = ((next?.[1] ?? [...losses.values()].at(-1))?.at ?? 0) - DAY_MS;
+    const decided = decidedBefore(next?.[0] ?? Number.MAX_SAFE_INTEGER);
     const unfinished = store.runs.unfinished()?.id;
     for (const [run, loss] of losses) {
       const isPast = loss.last <= cursor;
       if (isPast && run !== unfinished && (run <= decided || loss.at < since)) losses.delete(run);
-      // An approval decides about what was counted; after its run, the count starts again.
-      const removed = isPast ? 0 : goneBy(run, loss, run > decided ? decided : approvedRun);
-      if (removed <= removalLimit(0) || (run === approved?.run && removed <= (approved.removed ?? 0))) continue;
+      const removed = isPast ? 0 : goneBy(run, loss, decidedBefore(run));
+      if (removed <= removalLimit(0) || removed <= (allowed.get(run) ?? 0)) continue;
       loss.has ??= await productsOf(sink);
       const found = tooMany(context, removed, loss.has);
       if (found === null) continue;
       const others = removed > loss.gone.size ? ' and the runs of the 24 hours before' : '';
       const reason = `run ${run}, which comes next,${others} ${leavingText(found)}${failures()}`;
-      holdSink(context, sink, { why: 'run', run, removed, reason, isApproved: false }, reason);
+      holdSink(context, sink, { why: 'run', run, removed, reason }, reason);
       return true;
     }
     return false;
@@ -204,15 +216,11 @@ export function createExit(context: FeedContext) {
       const { cursor, backfillTo } = sink;
       const { changes } = store;
       if (cursor < backfillTo || (judgedTo ?? cursor) >= changes.lastSeq()) return false;
-      // All of the run that comes next counts, and the day before it, however much was delivered before the sink was opened.
-      const dayBefore = changes.seqAt((changes.atFrom(cursor + 1) ?? 0) - DAY_MS);
-      const counted = Math.min(changes.beforeNext({ seq: cursor }), dayBefore);
-      const began = Math.max(changes.prunedTo(), backfillTo, counted);
       // What the view fails on is noted when it is delivered.
       noteViewFailures();
       const failed = () => (config.view && prepare(config.view)?.failures()) ?? { count: 0, last: null };
       const { count: failedBefore } = failed();
-      await judge(sink, judgedTo ?? Math.min(cursor, began));
+      await judge(sink, judgedTo ?? countedFrom(sink));
       const isHeld = await holdIfTooMany(sink, () => {
         const { count, last } = failed();
         return count === failedBefore ? '' : `. An expression of its view fails on ${last}`;

@@ -1,3 +1,4 @@
+import type { Unusual } from '../catalog/run-types.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { ViewText } from '../view/view.ts';
@@ -27,8 +28,9 @@ export function whyHeld(limits: Pick<FeedContext, 'removalLimit'>, forecast: Vie
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
   const { store, prepare, stopping } = context;
-  const asOf = Math.max(row.cursor, row.backfillTo);
   const has = row.opened || row.cursor > 0 ? row : null;
+  // A sink that is older than the first product has nothing to be filled with.
+  const asOf = has === null ? store.changes.lastSeq() : Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
   const reason = whyHeld(context, forecast);
   if (reason === null) {
@@ -40,26 +42,30 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   return true;
 }
 
+/** Why the changes of an unusual run hold a sink. */
+export function unusualReason({ run, field, products, living, earlier }: Unusual & { readonly run: number }): string {
+  const who =
+    earlier === undefined
+      ? `run ${run}, which comes next,`
+      : `run ${run}, which comes next, and the runs of the 24 hours before`;
+  return `${who} emptied ${field} of ${products} of ${living} products`;
+}
+
 /** Holds the sink if the changes of an unusual run come next. @returns whether it is held */
 export function holdForRun(context: FeedContext, row: SinkRow): boolean {
   const unusual = context.store.runs.unusual(row.approvedRun);
   const isFilling = row.cursor < row.backfillTo && unusual !== undefined && row.backfillTo >= unusual.from;
   if (unusual === undefined || (!isFilling && row.cursor < unusual.from - 1)) return false;
-  const { run, field, products, living, earlier } = unusual;
-  const who =
-    earlier === undefined
-      ? `run ${run}, which comes next,`
-      : `run ${run}, which comes next, and the runs of the 24 hours before`;
-  const reason = `${who} emptied ${field} of ${products} of ${living} products`;
-  holdSink(context, row, { why: 'run', run, reason }, reason);
+  const reason = unusualReason(unusual);
+  holdSink(context, row, { why: 'run', run: unusual.run, reason }, reason);
   return true;
 }
 
 /**
  * Brings a sink to the view of its settings, before it is opened.
- * @returns whether it may be opened now; `changed`: look again
+ * @returns whether it may be opened now; `changed`: look again; `empty`: the mirror has had no product so far
  */
-export async function settleView(context: FeedContext, row: SinkRow): Promise<'ready' | 'changed' | 'held'> {
+export async function settleView(context: FeedContext, row: SinkRow): Promise<'ready' | 'changed' | 'held' | 'empty'> {
   const { store, config, log } = context;
   const views = store.sinks.views(row.id);
   const wanted = config.view ?? WHOLE;
@@ -78,6 +84,8 @@ export async function settleView(context: FeedContext, row: SinkRow): Promise<'r
   }
   const text = { where: wanted.where, fields: wanted.fields };
   if (!row.opened && row.cursor === 0) {
+    // Only products show whether it names a member wrongly. Before the first change there is nothing to deliver.
+    if (!isJudged && store.changes.lastSeq() === 0) return 'empty';
     if (heldView !== null && !isJudged) writeIf(context, row, ({ sinks }) => sinks.release(row.id));
     if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
     writeIf(context, row, ({ sinks }) => sinks.beginView(row, text));

@@ -5,7 +5,7 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
-import { absentText, createAbsence } from '../view/absent-members.ts';
+import { absentText, createAbsence, noneText } from '../view/absent-members.ts';
 import { seenBy, type View } from '../view/view.ts';
 import { createContents, type PreparedViews, transitionAt } from './store-contents.ts';
 
@@ -76,7 +76,8 @@ export async function forecastView(
   const unknown = absence.found().filter(({ isKnown }) => !isKnown);
   // A filter may name a rare member, which no product has now.
   const isMistyped = unknown.some(({ near }) => near !== undefined || counts.updated > 0);
-  const absent = unknown.map(absentText);
+  const isEmpty = view !== null && view.where !== null && counts.matching === 0 && absence.seen() > 0;
+  const absent = [...unknown.map(absentText), ...(isEmpty ? [noneText(absence.seen())] : [])];
   const failed = (view?.failures().count ?? 0) - failedBefore;
   return { ...counts, failed, ...(absent.length > 0 && { absent }), ...(isMistyped && { isMistyped }) };
 }

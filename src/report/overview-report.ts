@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { problemText } from './problem-text.ts';
 import { heldRuns } from './run-report.ts';
 import { heldSinkText, sinkLag } from './sink-report.ts';
-import { missedRuns } from './status-report.ts';
+import { missedRuns, otherSettingsTexts, serversOf } from './status-report.ts';
 
 /*
  * The figures of the overview. They are read every second while a browser watches, so nothing here reads all products,
@@ -28,7 +28,7 @@ function heldOf(store: Store, { held }: MirrorState) {
 function sinksOf(store: Store, { sinks }: MirrorState) {
   const rows = sinks.map((sink) => {
     const { id, name, state } = sink.row;
-    const error = heldSinkText(sink.row)?.reason ?? sink.row.error;
+    const error = heldSinkText(store, sink.row)?.reason ?? sink.row.error;
     const parked = store.sinks.parkedCount(id, COUNTED + 1);
     return { name, state, error, parked, isHalted: sink.isHalted, lag: sinkLag(store, sink) };
   });
@@ -62,6 +62,8 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
   const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
+  const textsOf = (isOfSinks: boolean) =>
+    others.filter(({ sink }) => (sink !== undefined) === isOfSinks).map((one) => problemText(one, state, store));
   const recent = store.recentRuns.days(nowMs - DAY_MS);
   const sumOf = (op: ChangeOp) => recent.reduce((sum, day) => sum + day[op], active?.[op] ?? 0);
   return {
@@ -74,8 +76,12 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     working: store.keeperLease.holder(nowMs) !== null,
     openRun: openRun(state),
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
-    others: others.map((problem) => problemText(problem, state, store)),
+    /** Sinks that get nothing now, are behind or differ, and other problems. */
+    undelivered: textsOf(true),
+    others: textsOf(false),
     daemon,
+    hasRelay: store.relayLease.holder(nowMs) !== null,
+    settings: otherSettingsTexts(serversOf(store, nowMs)),
     plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },
     missed: missedRuns(store, plans, nowMs),
     held: heldOf(store, state),

@@ -63,9 +63,9 @@ function heldText({ held }: MirrorState, store: Store): ProblemText {
   return { title, advice: `Nothing was removed. Look at them, then approve or reject the run: ${command}` };
 }
 
-function haltedText({ row }: SinkState): ProblemText {
+function haltedText({ row }: SinkState, store: Store): ProblemText {
   const { name, state, error } = row;
-  const held = heldSinkText(row);
+  const held = heldSinkText(store, row);
   if (held !== null)
     return { title: `Sink ${name} is held`, advice: `It gets no changes: ${held.reason}. ${held.advice}` };
   const advice = `It gets no changes${quoted(error)}. When the cause is gone: npx catchword sink resume ${name}`;
@@ -116,7 +116,7 @@ const WORDS: Readonly<Record<Topic, Words>> = {
     advice: 'No run reads before then. If this happens often, lower CATCHWORD_RATE_LIMIT.',
   }),
   disk: diskText,
-  sink: (_state, _store, sink) => sink && haltedText(sink),
+  sink: (_state, store, sink) => sink && haltedText(sink, store),
   failing: (_state, _store, sink) => sink && failingText(sink),
   behind: (_state, _store, sink) => sink && behindText(sink),
   differs: (_state, _store, sink) => sink && differsText(sink),

@@ -1,4 +1,5 @@
 import { printable } from '../base/printable.ts';
+import { COLUMNS } from '../catalog/fields.ts';
 import type { Run, Unusual } from '../catalog/run-types.ts';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { HeldPart } from '../store/rows/removals.ts';
@@ -44,7 +45,14 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   const title = `updated nearly every product: ${count(updated)}`;
   if (field === null) return { title, advice: 'Which field changed most often is not known.' };
   const name = printable(field).slice(0, SHOWN);
-  const advice = `The field ${name} changed most often. If its changes do not matter, add it to CATCHWORD_IGNORE_FIELDS.`;
+  const most = `The field ${name} changed most often.`;
+  // What stores and shops read is not to be ignored, prices least of all.
+  const isRead = [...COLUMNS.map(({ path }) => `/${path.replace('.', '/')}`), '/price', 'prices'].some((one) =>
+    field.includes(one),
+  );
+  const advice = isRead
+    ? `${most} Ask the service whether that is meant so.`
+    : `${most} If its changes do not matter, add it to CATCHWORD_IGNORE_FIELDS.`;
   return { title, advice };
 }
 

@@ -45,7 +45,7 @@ export function sinkProduct(store: Store, name: string, row: SinkRow | null, vie
   if (parked !== undefined) {
     return answer(position, has, `event ${parked} of it is parked: npx catchword sink parked ${name}`);
   }
-  const held = heldSinkText(row);
+  const held = heldSinkText(store, row);
   if (held !== null) return answer(position, has, `the sink is held: ${held.reason}`);
   const halt = state === 'running' ? '' : `, and is ${state}`;
   if (seq > cursor) return answer(position, has, `change ${seq} of it waits: the sink is at ${cursor}${halt}`);

@@ -1,12 +1,14 @@
 import { iso } from '../base/iso-time.ts';
 import { printable } from '../base/printable.ts';
 import { checkText, INCOMPARABLE } from '../relay/check-text.ts';
+import { unusualReason } from '../relay/settle-view.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, wrongText } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
+import type { Reader } from '../store/schema/reader.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, plural, table, time } from './text.ts';
@@ -28,9 +30,14 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 }
 
 /** Why a sink is held, for programs and for people, and what to do; null if it is not. */
-export function heldSinkText({ name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
+export function heldSinkText({ runs }: Reader, { name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
   if (state !== 'held' || held === null) return null;
-  if (held.why === 'run') return { ...held, advice: approvalText(name) };
+  if (held.why === 'run') {
+    // It may have emptied more since the sink was held.
+    const unusual = runs.get(held.run)?.unusual;
+    const reason = unusual ? unusualReason({ run: held.run, ...unusual }) : held.reason;
+    return { ...held, reason, advice: approvalText(name) };
+  }
   if (held.why === 'fill') {
     const { isApproved: _isNot, ...fill } = held;
     const compare = 'Look at the store: it has products that the mirror, or its view, does not have';
@@ -88,7 +95,7 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number, configs:
     /** What the store gets of each product; null: all of every product. */
     where,
     fields,
-    held: heldSinkText(sink),
+    held: heldSinkText(store, sink),
     verified: checkJson(sink),
     /** Why its store can never be compared; null if it can be. */
     incomparable: INCOMPARABLE[kind] ?? null,

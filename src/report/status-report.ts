@@ -2,12 +2,15 @@ import { iso } from '../base/iso-time.ts';
 import { covers, type RunKind } from '../catalog/run-types.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
-import { nameOf, problemsOf } from '../state/problems.ts';
+import { nameOf, problemsOf, quietMs } from '../state/problems.ts';
 import type { Holder } from '../store/schema/lease.ts';
 import type { Reader } from '../store/schema/reader.ts';
+import { otherSettings, type SettingDigests } from '../store/schema/started-settings.ts';
 import type { Store } from '../store/store.ts';
 import { heldRuns, runJson } from './run-report.ts';
 import { localIso } from './text.ts';
+
+const DAY_MS = 86_400_000;
 
 /**
  * Says why no run made up for scheduled runs that were missed, as far as the mirror knows it; null if it does not.
@@ -42,14 +45,54 @@ export function missedRuns(store: Store, { missedFull, missedDelta }: Plans, now
 
 export type Missed = ReturnType<typeof missedRuns>;
 
-const holderJson = (holder: Holder | null) => holder && { pid: holder.pid, host: holder.host };
+/** @param own the settings of the command that asks */
+function holderJson(holder: Holder | null, own?: SettingDigests) {
+  return holder && { pid: holder.pid, host: holder.host, other_settings: otherSettings(holder, own) };
+}
 
-/** The state of the mirror for `catchword status --json` and `/api/status`. http/answers.ts describes each member. */
-export function statusOf(store: Store, state: MirrorState, plans: Plans) {
+interface Servers {
+  readonly daemon: ReturnType<typeof holderJson>;
+  /** The process that delivers to the sinks. */
+  readonly relay: ReturnType<typeof holderJson>;
+}
+
+function isOneProcess({ daemon, relay }: Servers): boolean {
+  return daemon?.pid === relay?.pid && daemon?.host === relay?.host;
+}
+
+/**
+ * The daemon, and the process that delivers to the sinks, with the settings of each that are not in use. In a daemon both
+ * are one process; apart, only the second one needs the settings of sinks.
+ */
+export function serversOf({ daemonLease, relayLease }: Store, nowMs: number, own?: SettingDigests): Servers {
+  const daemon = holderJson(daemonLease.holder(nowMs), own);
+  const relay = holderJson(relayLease.holder(nowMs), own);
+  const only = (server: typeof daemon, isOfSinks: boolean) => {
+    const isHere = (name: string) => name.startsWith('CATCHWORD_SINK_') === isOfSinks;
+    return server && { ...server, other_settings: server.other_settings.filter(isHere) };
+  };
+  if (relay === null || isOneProcess({ daemon, relay })) return { daemon, relay };
+  return { daemon: only(daemon, false), relay: only(relay, true) };
+}
+
+/** Says which settings are not in use, in a sentence for each process. */
+export function otherSettingsTexts({ daemon, relay }: Servers): string[] {
+  return Object.entries(isOneProcess({ daemon, relay }) ? { daemon } : { daemon, relay }).flatMap(([role, server]) => {
+    if (server === null || server.other_settings.length === 0) return [];
+    const { pid, host, other_settings: names } = server;
+    return `the ${role} (process ${pid} on ${host}) was started with other settings: ${names.join(', ')}. Restart it, so that these count`;
+  });
+}
+
+/**
+ * The state of the mirror for `catchword status --json` and `/api/status`. http/answers.ts describes each member.
+ * @param own the settings of the command that asks
+ */
+export function statusOf(store: Store, state: MirrorState, plans: Plans, own?: SettingDigests) {
   const { nowMs, ageMs, full, restless, pause, retry } = state;
   const { nextFull, nextDelta, timezone } = plans;
   const [last] = store.runs.list(1);
-  const daemon = holderJson(store.daemonLease.holder(nowMs));
+  const { daemon, relay } = serversOf(store, nowMs, own);
   const learned = store.source.learnedRate();
   const open = openRun(state);
   // Nothing starts a run if no daemon is alive.
@@ -70,7 +113,7 @@ export function statusOf(store: Store, state: MirrorState, plans: Plans) {
     learned_page_size: store.source.learnedPage(nowMs)?.perPage ?? null,
     running: holderJson(store.keeperLease.holder(nowMs)),
     daemon,
-    relay: holderJson(store.relayLease.holder(nowMs)),
+    relay,
     held: state.held,
     held_runs: heldRuns(store, store.runs.held()),
     last_run: last === undefined ? null : runJson(last),
@@ -88,10 +131,22 @@ export function statusOf(store: Store, state: MirrorState, plans: Plans) {
   };
 }
 
-/** Problems that are open, as `status --json` prints it. */
-export function episodesJson({ episodes }: Reader) {
+/** Problems that are open, as `status --json` prints it. One that is gone is watched for a while before it is over. */
+export function episodesJson({ episodes, sinks }: Reader, state: MirrorState) {
+  const found = new Set(problemsOf(state).map(nameOf));
   return episodes.open().map(({ topic, message, beganAt }) => {
-    return { topic, message: message.replace('\n', ' '), began_at: iso(beganAt) };
+    const isGone = !found.has(topic);
+    const [, name = ''] = /^differs:(.*)/.exec(topic) ?? [];
+    // When other problems have ended is not noted.
+    const goneAt = (isGone && sinks.get(name)?.checked?.at) || null;
+    const until = goneAt && goneAt + quietMs(episodes.countSince(topic, state.nowMs - DAY_MS));
+    return {
+      topic,
+      message: message.replace('\n', ' '),
+      began_at: iso(beganAt),
+      gone: isGone,
+      watched_until: iso(until),
+    };
   });
 }
 

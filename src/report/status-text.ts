@@ -4,7 +4,13 @@ import type { MirrorState } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
 import { openText, restlessText, settlingText, unusualText } from './run-text.ts';
 import { errorText, type sinkStatuses } from './sink-report.ts';
-import type { channelStatuses, episodesJson, Missed, statusOf } from './status-report.ts';
+import {
+  type channelStatuses,
+  type episodesJson,
+  type Missed,
+  otherSettingsTexts,
+  type statusOf,
+} from './status-report.ts';
 import { ago, type Colours, count, duration, plural, size, time, timeIn } from './text.ts';
 
 type Status = ReturnType<typeof statusOf>;
@@ -52,11 +58,20 @@ export function missedTexts({ missed_full: full, missed_delta: delta }: Missed, 
   });
 }
 
-function sinkText(sink: SinkStatus): string {
+/** Whether a running process was started with another setting than the command that asks. */
+function isElsewise({ daemon, relay }: Status, setting: string): boolean {
+  return [daemon, relay].some((server) => server?.other_settings.includes(setting) === true);
+}
+
+function sinkText(sink: SinkStatus, status: Status): string {
   const { name, state, lag_records: lag, lag_seconds: seconds, parked } = sink;
   if (lag === null) {
     const wrong = sink.error === null ? '' : `: ${errorText(sink)}`;
-    return `${name}: ${state}, nothing is delivered before the daemon (or relay) starts${wrong}`;
+    const start =
+      status.relay === null && status.daemon === null
+        ? 'the daemon (or relay) starts'
+        : 'you restart the daemon (or relay)';
+    return `${name}: ${state}, nothing is delivered before ${start}${wrong}`;
   }
   const since = seconds === null ? '' : ` for ${duration(seconds * 1000)}`;
   const behind = lag === 0 ? 'up to date' : `${plural(lag, 'change')} behind${since}`;
@@ -66,9 +81,11 @@ function sinkText(sink: SinkStatus): string {
 }
 
 /** A channel, for a person. */
-export function channelText(channel: ReturnType<typeof channelStatuses>[number]): string {
+function channelText(channel: ReturnType<typeof channelStatuses>[number], status: Status): string {
   const { name, kind, delivered_at: at, waiting, given_up: givenUp, error, next_try_at: next } = channel;
+  const isUsed = !isElsewise(status, `CATCHWORD_NOTIFY_${name.toUpperCase()}`);
   const parts = [at === null ? 'no message so far' : `last message ${time(at)}`];
+  if (!isUsed) parts.push('not used as it is set here before you restart the daemon');
   if (waiting > 0) parts.push(`${plural(waiting, 'message')} waiting${next === null ? '' : ` until ${time(next)}`}`);
   if (givenUp > 0) parts.push(`${plural(givenUp, 'message')} given up`);
   return `${name}: ${kind}, ${parts.join(', ')}${error === null ? '' : `: ${error}`}`;
@@ -93,6 +110,13 @@ export function completeText({ asOf, freshness, nowMs }: MirrorState): string {
   if (freshness === 'clock')
     return `as of ${time(asOf)}, which this machine's clock has not reached: its age is unknown`;
   return `as of ${time(asOf)}, ${ago(asOf, nowMs)}${freshness === 'stale' ? ': too old to rely on' : ''}`;
+}
+
+/** Says of a problem that is gone until when it is watched. */
+function watchedText({ topic, message, watched_until: until }: Parts['episodes'][number]): string {
+  const end = until === null ? 'for a few minutes' : `until ${time(until).slice(11)}`;
+  const [title = ''] = message.split('. ');
+  return `${topic.startsWith('differs:') ? 'repaired' : 'gone'}, watching ${end}: ${title}`;
 }
 
 /** The state of the mirror, for a person. */
@@ -136,9 +160,12 @@ export function statusLines(c: Colours, store: Store, state: MirrorState, status
     held: held.map(yellow),
     running: status.running && `a run, in ${processText(status.running)}`,
     daemon: daemonText(status),
-    sink: sinks.map((sink) => marked(sink, sinkText(sink))),
-    channel: channels.map((channel) => marked(channel, channelText(channel))),
-    wrong: episodes.map(({ message, began_at: at }) => yellow(`${message} (since ${time(at ?? '')})`)),
+    settings: otherSettingsTexts(status).map(yellow),
+    sink: sinks.map((sink) => marked(sink, sinkText(sink, status))),
+    channel: channels.map((channel) => marked(channel, channelText(channel, status))),
+    wrong: episodes.map((episode) =>
+      episode.gone ? watchedText(episode) : yellow(`${episode.message} (since ${time(episode.began_at ?? '')})`),
+    ),
   };
   return Object.entries(rows).flatMap(([label, texts]) =>
     [texts || []].flat().map((text) => `${label.padEnd(11)}${text}`),

@@ -36,12 +36,25 @@ function inUpperCase(given: Environment): Environment {
   return { ...given, ...Object.fromEntries(lower.filter(([, value]) => value !== undefined)) };
 }
 
-/** Adds the variables of `.env` in `directory` to those of a process, which take precedence. @throws as `readText` */
-export function withDotEnv(ofProcess: Environment, directory: string) {
+/** The variables of a process with those of `.env`. */
+export interface DotEnv {
+  readonly environment: Environment;
+  /** Names of the variables that only `.env` sets. */
+  readonly fromDotEnv: ReadonlySet<string>;
+  /** Reads `.env` again. @throws CatchwordError CONFIG_INVALID */
+  readonly again: () => Environment;
+}
+
+/**
+ * Adds the variables of `.env` in `directory` to those of a process, which take precedence.
+ * @throws as `readText`
+ */
+export function withDotEnv(ofProcess: Environment, directory: string): DotEnv {
   const own = inUpperCase(ofProcess);
   const file = `${directory}/.env`;
   // A carriage return alone ends a line, too: otherwise the next line, perhaps a key, would be quoted with this one.
   const added = inUpperCase(existsSync(file) ? parseEnv(readText('.env', file).replaceAll(/\r\n?/g, '\n')) : {});
   const names = Object.keys(added).filter((name) => own[name] === undefined);
-  return { environment: { ...added, ...own }, fromDotEnv: new Set(names) };
+  const again = () => withDotEnv(ofProcess, directory).environment;
+  return { environment: { ...added, ...own }, fromDotEnv: new Set(names), again };
 }

@@ -91,7 +91,7 @@ export const OPTION_GROUPS = {
       'how a change to `distributable: false` is recorded',
     ),
     deletedField: option('CATCHWORD_DELETED_FIELD', undefined, form.text).means(
-      'member of an item by which the service says that the product does not exist any more, such as deleted, or status=deleted',
+      'member of an item by which the service says that the product does not exist any more: `deleted` counts if it is true, 1, y, yes or a date; for another value name that, as in `status=deleted`',
     ),
   },
   Runs: {
@@ -155,6 +155,9 @@ export const OPTION_GROUPS = {
     ),
   },
   Notifications: {
+    behindLimitMs: option('CATCHWORD_BEHIND_LIMIT', '30m', form.duration).means(
+      'how long a change may wait for a sink; a sink that is further behind for a third of that is a problem',
+    ),
     heartbeatUrl: secret('CATCHWORD_HEARTBEAT_URL', form.heartbeatUrl).means(
       'called after each complete run; with /start when a run starts, and /fail when it fails',
     ),

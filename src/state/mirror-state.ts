@@ -15,6 +15,8 @@ export interface StateLimits {
   readonly readyMaxAgeMs: number;
   /** CATCHWORD_MIN_FREE, bytes: runs read no page while the disk has less; null: no limit. */
   readonly minFreeBytes: number | null;
+  /** CATCHWORD_BEHIND_LIMIT, milliseconds: a sink that is further behind is a problem. */
+  readonly behindLimitMs: number;
   /** The disk of the mirror; default: as the system reports it. */
   readonly disk?: (() => Disk) | undefined;
 }
@@ -90,7 +92,8 @@ export function sinkState(store: Store, row: SinkRow, nowMs: number) {
 }
 
 /** The state of the mirror: a few small reads, the same for a mirror of any size. */
-export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs: maxAgeMs, minFreeBytes, disk }: StateLimits) {
+export function stateOf(store: Store, nowMs: number, limits: StateLimits) {
+  const { readyMaxAgeMs: maxAgeMs, minFreeBytes, behindLimitMs, disk } = limits;
   const { recentRuns, runs, schedule, sinks, source } = store;
   const asOf = completeAt(store);
   const freshness = freshnessOf(asOf, nowMs, maxAgeMs);
@@ -101,6 +104,7 @@ export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs: maxAgeMs, 
   return {
     nowMs,
     maxAgeMs,
+    behindLimitMs,
     freshness,
     /** When the mirror was last complete, by this machine's clock; null if it never was. */
     asOf,

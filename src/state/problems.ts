@@ -37,11 +37,17 @@ export interface Problem {
 const MINUTE_MS = 60_000;
 const LASTING_MS = 10 * MINUTE_MS;
 const TWICE = 2;
-/** Seconds. */
-const BEHIND = { begins: 1800, ends: 900 };
 /** Shares of the disk. */
 const DISK_FREE = { begins: 0.1, ends: 0.12 };
 const LONG_PAUSE_MS = 60 * MINUTE_MS;
+
+const QUIET_MS = 5 * MINUTE_MS;
+const LONGEST_QUIET_MS = 6 * 60 * MINUTE_MS;
+
+/** How long a problem must be gone before it is over, milliseconds. @param recent how many times it began within a day */
+export function quietMs(recent: number): number {
+  return Math.min(LONGEST_QUIET_MS, QUIET_MS * 2 ** Math.max(0, recent - 1));
+}
 
 type Found = Pick<Problem, 'topic'> & Partial<Problem>;
 
@@ -49,20 +55,20 @@ function isOutdated({ freshness, nowMs, firstAt, maxAgeMs }: MirrorState): boole
   return freshness === 'empty' ? firstAt !== null && nowMs - firstAt > maxAgeMs : freshness !== 'fresh';
 }
 
-function sinkProblems(sink: SinkState): Found[] {
+function sinkProblems(sink: SinkState, limitMs: number): Found[] {
   // A paused sink is paused on purpose.
   if (sink.row.state === 'paused') return [];
-  const seconds = sink.lagSeconds ?? 0;
+  const lagMs = 1000 * (sink.lagSeconds ?? 0);
   const found: Found[] = sink.isHalted ? [{ topic: 'sink', sink }] : [];
   // A store that waits for nothing is never behind, such as one whose fill cannot end.
   if (!sink.isHalted && sink.row.retryAt !== null) found.push({ topic: 'failing', sink, forMs: LASTING_MS });
   // A sink that is stopped has its own episode.
-  const begins = seconds > BEHIND.begins && !sink.isHalted;
+  const begins = lagMs > limitMs && !sink.isHalted;
   const check = sink.row.checked;
   const isWrong = check !== null && (check.error !== null || remaining(check) > 0);
   // A store that can never be compared has no problem which a comparison could end.
   if (isWrong && check.allows !== 'nothing') found.push({ topic: 'differs', sink, forMs: 0 });
-  if (seconds > BEHIND.ends) found.push({ topic: 'behind', sink, forMs: LASTING_MS, begins });
+  if (lagMs > limitMs / 2) found.push({ topic: 'behind', sink, forMs: Math.min(LASTING_MS, limitMs / 3), begins });
   return found;
 }
 
@@ -86,7 +92,7 @@ export function problemsOf(state: MirrorState): Problem[] {
   // At once: it does not pass by itself.
   if (unusual !== undefined) found.push({ topic: 'unusual', forMs: 0 });
   if (held.length > 0) found.push({ topic: 'held' });
-  found.push(...sinks.flatMap(sinkProblems));
+  found.push(...sinks.flatMap((sink) => sinkProblems(sink, state.behindLimitMs)));
   if (pause !== null && pause.until - pause.since >= LONG_PAUSE_MS) found.push({ topic: 'pause' });
   found.push(...diskProblems(state));
   return found.map((one) => ({ forMs: MINUTE_MS, begins: true, ...one }));

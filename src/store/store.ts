@@ -6,12 +6,15 @@ import { createSameHistory } from './file/restore-detector.ts';
 import { createLease, type Holder, LEASES, thisProcess } from './schema/lease.ts';
 import { createQueries } from './schema/queries.ts';
 import { createReader } from './schema/reader.ts';
+import type { StartedSettings } from './schema/started-settings.ts';
 import { createWriteTransaction } from './schema/transaction.ts';
 import { createWriters, type RequestWriter } from './schema/writers.ts';
 
 export interface StoreOptions extends OpenOptions {
   /** This process as a holder of leases, without locks; default: as the operating system identifies it, with locks. */
   readonly self?: Holder;
+  /** Tells with which settings this process was started, for the leases that it holds; default: nothing. */
+  readonly settings?: (() => StartedSettings) | undefined;
   /** The incarnation of a mirror that does not exist yet; default: a random one. */
   readonly incarnation?: string;
 }
@@ -27,7 +30,12 @@ function incarnationOf({ path, sqlite, sameFile }: MirrorFile, fresh: string): s
   return read.get() as string;
 }
 
-function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
+function createStore(
+  file: MirrorFile,
+  incarnation: string,
+  given?: Holder,
+  started: () => Partial<StartedSettings> = () => ({}),
+) {
   const { path, sqlite, orm, sameFile, close } = file;
   const self = given ?? thisProcess();
   // A second thread would end the locks of the first one (POSIX). Who only reads, makes no files.
@@ -44,10 +52,10 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
   const writers = createWriters(queries, orm, reader, transact);
   const lockOf = (lease: keyof typeof LEASES): string | null => (hasLocks ? `${withoutLinks(path)}.${lease}` : null);
   const leases = {
-    keeperLease: createLease(queries, LEASES.keeper, writers.keeper, self, transact, lockOf('keeper')),
-    relayLease: createLease(queries, LEASES.relay, writers.relay, self, transact, lockOf('relay')),
+    keeperLease: createLease(queries, LEASES.keeper, writers.keeper, self, transact, lockOf('keeper'), started),
+    relayLease: createLease(queries, LEASES.relay, writers.relay, self, transact, lockOf('relay'), started),
     /** Shows which daemon is active; the others stand by. */
-    daemonLease: createLease(queries, LEASES.daemon, writers.daemon, self, transact, lockOf('daemon')),
+    daemonLease: createLease(queries, LEASES.daemon, writers.daemon, self, transact, lockOf('daemon'), started),
   };
   return {
     ...reader,
@@ -105,10 +113,13 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
 export type Store = Readonly<ReturnType<typeof createStore>>;
 
 /** @throws CatchwordError as `openMirrorFile` does */
-export function openStore(file: string, { self, incarnation = randomUUID(), ...options }: StoreOptions = {}): Store {
+export function openStore(
+  file: string,
+  { self, settings, incarnation = randomUUID(), ...options }: StoreOptions = {},
+): Store {
   const mirror = openMirrorFile(file, options);
   try {
-    return createStore(mirror, incarnationOf(mirror, incarnation), self);
+    return createStore(mirror, incarnationOf(mirror, incarnation), self, settings);
   } catch (error) {
     mirror.close();
     throw explain(mirror.path, mirror.sqlite.readonly, error);

@@ -3,7 +3,6 @@ import type { Fields } from '../catalog/field-values.ts';
 import { objectMembers } from '../catalog/json-text.ts';
 import type { PageItems } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
-import { isFilled } from '../catalog/said-error.ts';
 import type { KnownProduct } from '../store/rows/product-rows.ts';
 import type { RunSettings } from './run-settings.ts';
 
@@ -51,12 +50,15 @@ export function isGone(
   return product.withdrawn && withdrawnAs === 'removed';
 }
 
+/** What a member says, as JSON, if its name alone tells that the product is deleted: yes, or since when. */
+const SAYS_YES = /^"?(?:true|1|yes|y|[1-9]\d{3}-\d\d-\d\d(?:[T ].*)?)"?$/i;
+
 /** Whether the item says, as CATCHWORD_DELETED_FIELD describes, that the product does not exist any more. */
 function isDeleted({ body }: Pick<Product, 'body'>, { deletedField }: Pick<RunSettings, 'deletedField'>): boolean {
   if (deletedField === undefined) return false;
   const [name = '', wanted] = deletedField.split('=', 2);
   const value = (JSON.parse(body) as Fields)[name];
-  return wanted === undefined ? isFilled(value) : String(value) === wanted;
+  return wanted === undefined ? SAYS_YES.test(JSON.stringify(value ?? null)) : String(value) === wanted;
 }
 
 /** Whether an item of the page may say so. */

@@ -33,6 +33,8 @@ export function createAbsence(paths: Iterable<string>) {
       for (const path of missing) if (has(path)) missing.delete(path);
       if (names.size < MOST_NAMES) for (const name of objectMembers(body).keys()) names.add(name);
     },
+    /** How many products it looked at. */
+    seen: (): number => products,
     /** The paths that none of the products had so far; nothing if there was no product. */
     paths: (): string[] => (products === 0 ? [] : [...missing]),
     /** The same, each with a similar name, which takes milliseconds to find. */
@@ -45,6 +47,11 @@ export function createAbsence(paths: Iterable<string>) {
       }));
     },
   };
+}
+
+/** @param products how many the filter was tried with */
+export function noneText(products: number): string {
+  return `the filter matches none of ${products} products: compare its values with those that the source writes, such as ePub`;
 }
 
 export function absentText({ path, near }: Absent): string {

@@ -6,7 +6,7 @@ import { readSettings } from '../../src/settings/config.ts';
 import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { place } from '../support/place.ts';
+import { filled, place } from '../support/place.ts';
 
 const WRONG = {
   CATCHWORD_PER_PAGE: 'many',
@@ -45,6 +45,23 @@ it.each([['daemon'], ['relay'], ['web'], ['status'], ['changes'], ['settings']])
     expect(ended.code).toBe(2);
     for (const name of Object.keys(WRONG)) expect(ended.stderr).toContain(name);
     expect(ended.stdout).not.toContain('topsecret');
+  },
+);
+
+it.each([['status'], ['status', '--json'], ['sink', 'list'], ['runs'], ['run', '1']])(
+  'wrong settings do not keep %s %s from showing what the mirror has, before they are reported',
+  { tags: ['slow'] },
+  async (...args) => {
+    const { settings, directory, db } = await filled({ items: 20 });
+    const wrong = { ...WRONG, CATCHWORD_NOTIFY_TEAM: 'ftp://x', CATCHWORD_TIMEZONE: 'Mars/One', CATCHWORD_DB: db };
+    const ended = await runHere(args.filter(Boolean), { ...settings, ...wrong }, directory);
+    expect(ended.code).toBe(2);
+    expect(ended.stdout).toMatch(
+      { status: /\b20\b/, sink: /^name .*\n(.*\n)*shop/, runs: /full/, run: /sealed/ }[args[0] ?? ''] ?? /^$/,
+    );
+    for (const name of ['CATCHWORD_PER_PAGE', 'CATCHWORD_NOTIFY_TEAM', 'CATCHWORD_DELTA_CRON'])
+      expect(ended.stderr).toContain(name);
+    expect(ended.stdout + ended.stderr).not.toContain('topsecret');
   },
 );
 

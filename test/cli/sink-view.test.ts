@@ -7,6 +7,7 @@ import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { post } from '../http/browser-requests.ts';
 import { serve } from '../http/place.ts';
+import { readableLog } from '../relay/readable-log.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -317,6 +318,34 @@ it('doctor says where a comparison of a view may not be what a person expects', 
   const cast = 'a text is greater than every number: write CAST(edition AS REAL)';
   expect(await hint('edition > 5 OR edition IS NULL')).toBe(`edition is a text in 1, and ${cast}`);
   expect(await hint("body->>'edition' BETWEEN 1 AND 5")).toContain("body->>'edition' is a text in 1");
-  expect(await hint("lower(title) = 'ärger'")).toBe('lower, upper and LIKE do not fold ä, only the letters A to Z');
-  expect(await hint("body->>'pages' > 5 AND CAST(edition AS REAL) > 5 AND lower(title) <> 'x'")).toBeUndefined();
+  expect(await hint("vbid = 'E' OR lower(title) = 'ärger'")).toBe(
+    'lower, upper and LIKE do not fold ä, only the letters A to Z',
+  );
+  expect(await hint("body->>'pages' > 5 AND CAST(edition AS REAL) < 5 AND lower(vbid) <> 'x'")).toBeUndefined();
+});
+
+it('a filter that matches none of the products is named by doctor, a preview, an export and the start of its sink', async () => {
+  const { env, bench, text } = await scene();
+  const none =
+    'the filter matches none of 300 products: compare its values with those that the source writes, such as ePub';
+  const commands = [['doctor'], ['sink', 'preview', 'shop'], ['export', '--where', "title = 'T1'"]];
+  env.CATCHWORD_SINK_SHOP_WHERE = "title = 't299'";
+  expect(await text('doctor')).not.toContain('matches none');
+  env.CATCHWORD_SINK_SHOP_WHERE = "title = 'T1'";
+  for (const command of commands) expect(await text(...command), command[0]).toContain(none);
+  const { lines, log } = readableLog();
+  const [setting] = checkedSettings(env, 'nothing').sinks;
+  if (setting === undefined) throw new Error('no sink');
+  bench.start(sinkConfig(setting), { log });
+  const warning = () => lines.find(({ msg }) => msg === 'the view may be a mistake');
+  await until('the start is logged', () => warning() !== undefined);
+  expect(warning()).toMatchObject({ sink: 'shop', reason: none });
+});
+
+it('a filter over a mirror without products is not named', async () => {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
+  const env = { CATCHWORD_DB: bench.store.path };
+  const { stderr } = await runHere(['export', '--where', "title = 'T1'"], env, temporaryDirectory());
+  expect(stderr).toMatch(/^0 products as of change 0 /);
 });

@@ -131,3 +131,26 @@ it('a daemon disappears from status when it stops, and another one is shown inst
     expect(store.daemonLease.holder(Date.now())).toBeNull();
   }
 });
+
+it('status says of a store that was repaired until when it is watched', async () => {
+  const { settings, db } = await filled({ items: 3 });
+  const store = openStore(db);
+  onTestFinished(() => store.close());
+  const now = Date.now();
+  const shop = { name: 'shop', kind: 'postgres', address: 'db', identity: 'shop' };
+  const message = 'The store of sink shop differs from its source.\n2 differ.';
+  writeUnder(store.relayLease, now, ({ sinks }) => sinks.configure(shop));
+  writeUnder(store.daemonLease, now, ({ episodes }) => episodes.begin('differs:shop', message, now, []));
+  expect(await statusText(settings)).toMatch(
+    /\nwrong {6}gone, watching for a few minutes|repaired, watching for a few minutes/,
+  );
+  execute(
+    db,
+    `UPDATE sinks SET checked = '${JSON.stringify({ at: now, differing: 0, missing: 0, extra: 0, repaired: 2, same: 3, held: 0, notJudged: 0, error: null, allows: 'repair', deep: true })}'`,
+  );
+  const until = new Date(now + 300_000).toISOString();
+  expect(await statusText(settings)).toContain(
+    `wrong      repaired, watching until ${until.slice(11, 19)} UTC: The store of sink shop differs from its source`,
+  );
+  expect(await statusJson(settings)).toMatchObject({ episodes: [{ gone: true, watched_until: until }] });
+});

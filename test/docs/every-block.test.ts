@@ -94,7 +94,7 @@ describe.skipIf(!canRun)('the documents', { tags: ['stores'] }, () => {
   const servers: ServerProcess[] = [];
 
   beforeAll(async () => {
-    await installPackage(project);
+    installPackage(project);
     for (const name of ['eventsource', 'eventsource-parser', 'mariadb', 'standardwebhooks'])
       symlinkSync(join(MODULES, name), join(project, 'node_modules', name));
     mkdirSync(join(project, 'bin'));

@@ -52,7 +52,7 @@ function start(file: string, ...args: string[]) {
 }
 
 beforeAll(async () => {
-  await installPackage(project);
+  installPackage(project);
   // What the example tells its reader to install.
   symlinkSync(
     fileURLToPath(new URL('node_modules/standardwebhooks', ROOT)),

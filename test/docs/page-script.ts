@@ -28,7 +28,16 @@ const STAND_INS: Readonly<Record<string, readonly [reason: string, instead?: str
     'case "$*" in *runserver) ;; *) exec /usr/bin/python3 "$@";; esac',
   ],
   // The first npx in PATH is the one of test/docs.
-  npx: ['would look for packages in the registry, and does not stop a service', 'exec node "$npx" "$@"'],
+  npx: [
+    'would look for packages in the registry, and does not stop a service',
+    `case "$1 $2 $* " in
+      "catchword "*" --follow "*|"catchword "*" --stay "*) ;;
+      "catchword daemon "*|"catchword keeper "*|"catchword fetcher "*|"catchword scheduler "*) ;;
+      "catchword relay "*|"catchword web "*|"catchword sandbox "*) ;;
+      "catchword "*) shift; exec node node_modules/.bin/catchword "$@";;
+    esac
+    exec node "$npx" "$@"`,
+  ],
 };
 
 /** Blocks that are a part of something which only their reader has. Their syntax is checked. */

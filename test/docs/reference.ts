@@ -105,6 +105,8 @@ export function settingsPage(): string {
     GENERATED,
     'Settings are environment variables. catchword also reads `.env` in the working directory; a variable of the environment takes precedence. An empty value counts as not set. catchword reads `.env`, and the files of secrets, in UTF-8, and in UTF-16 with a byte order mark. Line breaks at the end of a value are dropped. Quotes around a value are an error outside of `.env`, since `docker --env-file` keeps them, and so is a path that starts with `~`, which only a shell replaces. An invalid value is an error that names the variable, with every other wrong setting; one of a sink stops [that sink only](sink-trouble.md#a-wrong-setting); an unknown `CATCHWORD_` variable is ignored, with a note on stderr.',
     'A secret may come from a file: set the variable with `_FILE` to its path. `npx catchword settings` prints every setting and where it comes from; `npx catchword doctor` checks them.',
+    '## After a change',
+    'A daemon reads its settings when it starts, as every other role does; only files of secrets are read again. So restart it after a change (SIGHUP ends it, and reloads nothing). Until then `status`, `doctor`, `sink list`, `notify test` and the page name each setting that it was not started with as `.env` has it now. Commands also name their own settings that differ from those of the daemon; a setting that a command does not have proves nothing. For this, the daemon keeps a digest of each setting in the mirror, but never of a secret: of a password it only notes whether one is set.',
     ...groups,
     `## Sinks\n\n${named(SINK_OPTIONS)}`,
     'See [sinks](sinks.md) for the addresses and options of each kind.',

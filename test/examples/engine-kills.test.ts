@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 import { serveEngine } from './engine.ts';
 import { createOpenSearch } from './fake-opensearch.ts';
 
-const KILLS = Number(process.env.KILLS ?? (process.env.CI === undefined ? 5 : 20));
+const KILLS = Number(process.env.KILLS ?? (process.env.CI === undefined ? 5 : 10));
 const PRODUCTS = 3_000;
 const CHANGES = 200;
 

@@ -105,8 +105,12 @@ it('the overview puts what needs a decision first, with the reason and the way t
   const troubled = await overviewOf(web.url, 'attention');
   expect(troubled).toMatch(/The sink shop is stopped: it receives nothing\. Answered &quot;&lt;script>/);
   expect(troubled).toMatch(/The sink search refused changes\. 1 event is parked/);
-  expect(troubled).toMatch(/The last 2 runs failed\. No connection\. It is tried again at/);
-  expect(troubled).toMatch(/The service asked for no request before/);
+  expect(troubled).not.toMatch(/runs failed|no request before/);
+  const known = await overviewOf(web.url, 'trouble');
+  expect(known).toMatch(
+    /Nothing delivers to the sinks\..*The last 2 runs failed\. No connection\. It is tried again at/,
+  );
+  expect(known).toMatch(/The service asked for no request before/);
   expect(await overviewOf(web.url, 'mirror')).toContain('Usable, but the last run failed');
   expect(await overviewOf(web.url, 'sinks')).toMatch(
     /shop stopped 2,\d+ changes, for .*search initial load|search live/,
@@ -116,9 +120,8 @@ it('the overview puts what needs a decision first, with the reason and the way t
 
   execute(db, `UPDATE runs SET state = 'complete', proof = 'open', error = NULL, kind = 'full' WHERE id IN (2, 3)`);
   endDaemon();
-  const open = await overviewOf(web.url, 'attention');
-  expect(open).toMatch(/The last 2 full runs could not prove/);
-  expect(open).toContain('No daemon is running');
+  const open = await overviewOf(web.url, 'trouble');
+  expect(open).toMatch(/No daemon is running.*The last 2 full runs could not prove/);
 });
 
 it('the overview shows the progress of a run without what overlaps, and that nothing makes it', async () => {
@@ -213,4 +216,24 @@ it('the charts of the overview show the age of the mirror now only for today', a
   const { web } = await serve(db, { clock });
   expect(await overviewOf(web.url, 'mirror')).toContain('5 days ago');
   expect(await overviewOf(web.url, 'history')).toMatch(/ 3 0 0 0 0 2 h 0 min 0\.0 s /);
+  const charts = async () => (await get(web.url)).text.match(/<figure class="chart"/g)?.length ?? 0;
+  expect(await charts()).toBe(0);
+  execute(db, `UPDATE runs SET finished_at = finished_at + ${24 * HOUR} WHERE id = 3`);
+  expect(await charts()).toBe(4);
+});
+
+it('the overview shows a sink that does not deliver above the runs, the sinks and the charts', async () => {
+  const { db } = await filled({ items: 3 });
+  execute(
+    db,
+    `INSERT INTO sinks (id, name, kind, address, identity, state, error, retry_at)
+       VALUES (1, 'shop', 'webhook', 'https://shop.example', 's', 'running', 'no connection', ${Date.now() + HOUR})`,
+  );
+  beDaemon(db);
+  openedStore(db).relayLease.acquire(Date.now());
+  const { web } = await serve(db);
+  expect(await overviewOf(web.url, 'attention')).toContain('Nothing needs a decision');
+  expect(await overviewOf(web.url, 'trouble')).toMatch(/To know Sink shop fails\. .*no connection/);
+  const order = [...(await get(web.url)).text.matchAll(/<section id="(\w+)"/g)].map(([, id]) => id);
+  expect(order).toEqual(['attention', 'trouble', 'mirror', 'run', 'sinks', 'history', 'start', 'decisions']);
 });

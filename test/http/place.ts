@@ -43,6 +43,7 @@ export const WEB = {
   rateLimit: null,
   overlapMs: 300_000,
   minFreeBytes: null,
+  behindLimitMs: 1_800_000,
   plans: () => NO_PLANS,
   clock: systemClock,
 };

@@ -116,13 +116,17 @@ export function seqOf({ id = '' }: Block): number {
 }
 
 async function* read(response: IncomingMessage): AsyncGenerator<Block, void> {
-  let rest = '';
+  /** What came since the last whole block: a long one comes in hundreds of pieces, and is joined once. */
+  let pieces: string[] = [];
   const chunks = response.setEncoding('utf8').iterator({ destroyOnReturn: false }) as AsyncIterator<string>;
   for (;;) {
     const { value, done } = await chunks.next().catch(() => ({ value: undefined, done: true as const }));
     if (done) return;
-    const parts = `${rest}${value}`.split('\n\n');
-    rest = parts.pop() ?? '';
+    pieces.push(value);
+    // A block ends with a line break.
+    if (!value.includes('\n')) continue;
+    const parts = pieces.join('').split('\n\n');
+    pieces = [parts.pop() ?? ''];
     for (const part of parts) yield blockOf(part);
   }
 }

@@ -33,7 +33,7 @@ export type Life = Awaited<ReturnType<typeof beginLife>>;
 /** One installation of catchword with its surroundings: the service, two stores, readers of the mirror, pm2. */
 export async function beginLife() {
   const shared = sharedByFaketime();
-  const project = await createProject();
+  const project = createProject();
   const database = await startPostgres({ settings: ['fsync=off'] });
   const postgresUrl = `postgres://postgres@127.0.0.1:${database.port}/postgres`;
   const client = new pg.Client({ connectionString: postgresUrl });

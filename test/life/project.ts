@@ -5,13 +5,13 @@ import { type Ended, runProcess } from '../support/cli.ts';
 import { installPackage } from '../support/package.ts';
 import { createMachineClock } from './clock.ts';
 
-export type Project = Awaited<ReturnType<typeof createProject>>;
+export type Project = ReturnType<typeof createProject>;
 
 /** A new project in which the packed package is installed, on a machine with its own clock. */
-export async function createProject() {
+export function createProject() {
   // Short, because the path of pm2's socket is limited.
   const directory = mkdtempSync(join(tmpdir(), 'catchword-life-'));
-  await installPackage(directory);
+  installPackage(directory);
   const clock = createMachineClock(directory, 'machine');
   const settings = new Map<string, string>();
   return {

@@ -106,6 +106,7 @@ export function mirrorScene() {
       sender,
       readyMaxAgeMs,
       minFreeBytes: null,
+      behindLimitMs: 1_800_000,
       disk: () => disk,
       ...more,
     };

@@ -226,3 +226,15 @@ it('a clock that is set does not mislead the notifier', async () => {
   expect(topics(scene)).toEqual([]);
   expect(store.episodes.countSince('sink:shop', 0)).toBe(1);
 });
+
+it('a message about an unusual run has the final numbers of the run', async () => {
+  const scene = watched();
+  scene.unusual();
+  await scene.clock.pass(CHECK_MS);
+  const message = () => scene.store.episodes.open().find(({ topic }) => topic === 'unusual')?.message;
+  expect(message()).toContain('emptied prices of 2,400 of 40,000 products');
+  const about = { from: 1, field: 'prices', products: 40_000, living: 40_000 };
+  writeUnder(scene.store.keeperLease, scene.clock.now(), ({ runs }) => runs.noteLosses(1, { prices: 40_000 }, about));
+  await scene.clock.pass(CHECK_MS);
+  expect(message()).toContain('emptied prices of 40,000 of 40,000 products');
+});

@@ -134,7 +134,17 @@ function startDaemon({ db, clock, log, client, schedule, settings, guard, watche
     active.push(startScheduler({ ...schedule, ticks: store.schedule, clock, log, onDue }));
     const sender = { name: undefined, host: 'a test' };
     active.push(
-      startNotifier({ store, leased, clock, log, channels: [], readyMaxAgeMs: 26 * HOUR, minFreeBytes: null, sender }),
+      startNotifier({
+        store,
+        leased,
+        clock,
+        log,
+        channels: [],
+        readyMaxAgeMs: 26 * HOUR,
+        minFreeBytes: null,
+        behindLimitMs: 1_800_000,
+        sender,
+      }),
     );
   }
   return startStandby({ role: 'daemon', db, mode: undefined, clock, log, start });

@@ -12,7 +12,7 @@ import { VERBS } from '../../src/cli/verb-table.ts';
 import { readSettings } from '../../src/settings/config.ts';
 import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 import { addressOf, startProcess } from '../support/cli.ts';
-import { keepSqlite } from '../support/package.ts';
+import { keptSqlite } from '../support/package.ts';
 import { place } from '../support/place.ts';
 
 /* No image is built here: the steps of the Dockerfile run as commands in directories, one for each stage. */
@@ -52,7 +52,7 @@ function context(): string[] {
 
 /** Carries out the steps of all stages. @returns the directory of the last one */
 async function build(): Promise<string> {
-  const prebuilt = await keepSqlite(image);
+  const prebuilt = keptSqlite();
   const stages = new Map<string, string>();
   let root = '';
   let here = '';

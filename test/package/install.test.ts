@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { serveHttp } from '../support/listen.ts';
-import { keepSqlite, packInto } from '../support/package.ts';
+import { keptSqlite, packed } from '../support/package.ts';
 import { directoryOfFile, installFirst } from './fresh-project.ts';
 
 /* Installs the packed package from the registry, as its users do. */
@@ -15,12 +15,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
 const project = directoryOfFile('install');
+/** The command in a project that has installed the package. */
+const COMMAND = './node_modules/.bin/catchword';
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
 };
-let tarball = '';
-let prebuilt = '';
+/** Lets npm take a compiled SQLite, as where its binary can be downloaded. */
+const prebuilt = () => ({ npm_config_better_sqlite3_local_prebuilds: keptSqlite() });
 
 interface Ended {
   readonly code: number;
@@ -28,7 +30,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a program in the project. */
+/** Runs a program in the project. npx starts npm first, so most commands are run as their link. */
 async function inProject(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   try {
     return { code: 0, ...(await run(program, args, { cwd: project, env: { ...process.env, NO_COLOR: '1', ...env } })) };
@@ -38,8 +40,8 @@ async function inProject(program: string, args: readonly string[], env: Record<s
 }
 
 async function install(...options: string[]): Promise<string> {
-  const npm = ['install', '--no-audit', '--no-fund', ...options, tarball];
-  const { code, stderr } = await inProject('npm', npm, { npm_config_better_sqlite3_local_prebuilds: prebuilt });
+  const npm = ['install', '--no-audit', '--no-fund', '--prefer-offline', ...options, packed()];
+  const { code, stderr } = await inProject('npm', npm, prebuilt());
   expect(stderr).not.toMatch(/npm (error|ERR)/);
   expect(code).toBe(0);
   return stderr;
@@ -53,11 +55,7 @@ function installed(): string[] {
   );
 }
 
-beforeAll(async () => {
-  writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
-  tarball = await packInto(project);
-  prebuilt = await keepSqlite(project);
-});
+beforeAll(() => writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}'));
 
 installFirst('the package', () => install('--omit=optional'));
 
@@ -109,7 +107,7 @@ it('npm install --omit=optional has types that compile without the optional pack
 it.each([['demo'], ['daemon'], ['sync'], ['licenses'], ['sandbox'], ['completion', 'bash']])(
   'npm install --omit=optional lets %s fail with one error that names the missing package',
   async (...args) => {
-    const { code, stdout, stderr } = await inProject('npx', ['catchword', ...args]);
+    const { code, stdout, stderr } = await inProject(COMMAND, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(
       /^error the package [\w./@-]+ is not installed \[PACKAGE_MISSING\]\nhint {2}.*npm install .*\n$/m,
@@ -119,8 +117,7 @@ it.each([['demo'], ['daemon'], ['sync'], ['licenses'], ['sandbox'], ['completion
 );
 
 it('npm install --omit=optional lets the program print its version and its commands', async () => {
-  for (const option of ['--version', '--help'])
-    expect(await inProject('npx', ['catchword', option])).toMatchObject({ code: 0 });
+  for (const option of ['--version', '--help']) expect(await inProject(COMMAND, [option])).toMatchObject({ code: 0 });
 });
 
 it('npm install has no script of the package to run, or to warn about', () => {
@@ -129,48 +126,40 @@ it('npm install has no script of the package to run, or to warn about', () => {
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) expect(scripts).not.toHaveProperty(name);
 });
 
-it('npm install without install scripts, as of npm 12, lets catchword say how to compile SQLite', async () => {
-  await install('--include=optional', '--ignore-scripts');
-  const { code, stderr } = await inProject('npx', ['catchword', 'demo']);
+it('npm install adds everything that catchword can use, for this version of Node.js, but as of npm 12 runs no install scripts: catchword says how to compile SQLite, and `npx catchword demo` runs', async () => {
+  const printed = await install('--include=optional', '--ignore-scripts');
+  expect(printed).not.toMatch(/EBADENGINE|deprecated|ERESOLVE/);
+  const { code, stderr } = await inProject(COMMAND, ['demo']);
   expect(code).toBe(2);
   expect(stderr).toMatch(/^error the package better-sqlite3 is not compiled \[PACKAGE_MISSING\]$/m);
   const [, command = ''] = /^hint .* run it: (npm pkg set .+)\.$/m.exec(stderr) ?? [];
-  const env = { npm_config_better_sqlite3_local_prebuilds: prebuilt };
-  expect(await inProject('sh', ['-ec', command], env)).toMatchObject({ code: 0 });
-  expect(await inProject('npx', ['catchword', 'demo', '--json'])).toMatchObject({ code: 0 });
-});
-
-it('npm install adds everything that catchword can use, for this version of Node.js, and `npx catchword demo` runs', async () => {
-  const stderr = await install('--include=optional');
-  expect(stderr).not.toMatch(/EBADENGINE|deprecated|ERESOLVE/);
-  const { code, stdout } = await inProject('npx', ['catchword', 'demo', '--json']);
-  expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toBeTypeOf('object');
+  expect(await inProject('sh', ['-ec', command], prebuilt())).toMatchObject({ code: 0 });
+  const demo = await inProject('npx', ['catchword', 'demo', '--json']);
+  expect(demo.code).toBe(0);
+  expect(JSON.parse(demo.stdout)).toBeTypeOf('object');
   for (const shell of ['bash', 'zsh', 'fish'])
-    expect(await inProject('npx', ['catchword', 'completion', shell])).toMatchObject({ code: 0 });
+    expect(await inProject(COMMAND, ['completion', shell])).toMatchObject({ code: 0 });
 });
 
-it('npm ci in a checkout builds what `npm run demo` runs, and npm install builds the package of a git address', async () => {
+// .ci/run does the same with `npm ci` and `npm run demo` in the checkout.
+it('npm install of a git address builds the package with what the checkout has in git, and its program runs', async () => {
   const checkout = join(project, 'checkout');
   const { stdout: listed } = await run('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT });
   const files = listed.split('\0').filter((file) => file !== '' && file !== 'node_modules');
   for (const file of files.filter((one) => existsSync(join(ROOT, one)))) cpSync(join(ROOT, file), join(checkout, file));
-  const env = { ...process.env, npm_config_better_sqlite3_local_prebuilds: prebuilt, NODE_OPTIONS: '' };
-  const inCheckout = (program: string, ...args: string[]) => run(program, args, { cwd: checkout, env });
-  await inCheckout('npm', 'ci', '--no-audit', '--no-fund');
-  const { stdout } = await inCheckout('npm', 'run', '--silent', 'demo', '--', '--json');
-  expect(JSON.parse(stdout)).toBeTypeOf('object');
   for (const args of [
     ['init', '-q'],
     ['add', '.'],
     ['-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'a'],
   ])
-    await inCheckout('git', ...args);
+    await run('git', args, { cwd: checkout });
   const user = join(project, 'user');
   mkdirSync(user);
   writeFileSync(join(user, 'package.json'), '{"name":"user","private":true}');
-  const git = ['install', '--no-audit', '--no-fund', '--allow-git=root', `git+file://${checkout}`];
+  const env = { ...process.env, ...prebuilt(), NODE_OPTIONS: '' };
+  const git = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--allow-git=root', `git+file://${checkout}`];
   const { stderr } = await run('npm', git, { cwd: user, env });
   expect(stderr).not.toMatch(/catchword/);
-  await run('npx', ['catchword', 'demo', '--json'], { cwd: user, env });
+  const { stdout } = await run(join(user, COMMAND), ['demo', '--json'], { cwd: user, env });
+  expect(JSON.parse(stdout)).toBeTypeOf('object');
 }, 900_000);

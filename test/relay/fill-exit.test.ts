@@ -56,6 +56,7 @@ for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING
       `is held before it takes products from ${kind}, and goes on when it is approved (%j)`,
       async (options) => {
         const {
+          store: mirror,
           sink,
           until: wait,
           size,
@@ -67,7 +68,7 @@ for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING
         } = await renamed(options, "title = 't1'");
         await wait('the sink is held', () => sink().state === 'held');
         expect(sink().held).toMatchObject({ why: 'fill', removed: 299, isApproved: false });
-        expect(heldSinkText(sink())).toMatchObject({
+        expect(heldSinkText(mirror, sink())).toMatchObject({
           reason: 'the end of its fill would remove 299 of 300 products; CATCHWORD_REMOVAL_LIMIT allows 100',
           advice: expect.stringContaining('npx catchword sink approve contract'),
         });

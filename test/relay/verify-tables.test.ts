@@ -354,22 +354,27 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
   const isLong = process.env.CI !== undefined;
   it('finds no difference while the catalog changes', { tags: ['slow'] }, async () => {
     const { harness } = await shop(500);
-    const before = harness.sink().cursor;
     const stop = new AbortController();
     const changing = (async () => {
       for (let round = 1; !stop.signal.aborted; round++) {
-        harness.change(shelf(500, `round ${round}`).slice((round * 37) % 450, ((round * 37) % 450) + 50), round);
+        const first = (round * 37) % 490;
+        const changed = Array.from({ length: 10 }, (_, at) => book(first + at, `round ${round}`));
+        harness.change(changed, round);
         harness.change([{ vbid: book(round % 500).vbid, body: null }], round);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();
-    for (let turn = 0; turn < (isLong ? 100 : 10); turn++) {
+    const turns = isLong ? 100 : 10;
+    let delivered = 0;
+    for (let turn = 0; turn < turns; turn++) {
+      const before = harness.sink().cursor;
       const { examples, error } = await compared(harness, { deep: turn % 2 === 0 });
       expect({ examples, error }).toEqual({ examples: [], error: null });
+      if (harness.sink().cursor > before) delivered++;
     }
     stop.abort();
     await changing;
-    expect(harness.sink().cursor).toBeGreaterThan(before);
+    expect(delivered).toBeGreaterThan(turns / 2);
   });
 
   it('finds 137 damaged products with 3% of the data', { tags: ['slow'] }, async () => {

@@ -23,25 +23,30 @@ function catalog(count: number, night: number, same = 0): Buffer[] {
   });
 }
 
-async function scene(count: number) {
+async function scene(count: number, more: Record<string, string> = {}) {
   const source = await startRawSource(catalog(count, 0));
   const db = join(temporaryDirectory(), 'catalog.db');
   const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
-  expect((await load(settings, 'full')).evidence?.commonChange).toBeUndefined();
+  expect((await load({ ...settings, ...more }, 'full')).evidence?.commonChange).toBeUndefined();
   return { source, db, settings };
 }
 
 function topicsAt(db: string, nowMs: number) {
   const store = reading(db);
-  const state = stateOf(store, nowMs, { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null });
+  const state = stateOf(store, nowMs, {
+    readyMaxAgeMs: Number.MAX_SAFE_INTEGER,
+    minFreeBytes: null,
+    behindLimitMs: 1_800_000,
+  });
   const found = problemsOf(state).filter(({ topic }) => topic === 'updates');
   return found.map((problem) => Object.values(problemText(problem, state, store)).join('. '));
 }
 
 it('reports say that nearly every product was updated, and which field to ignore, until a day has passed', async () => {
-  const { source, db, settings } = await scene(120);
+  const ignoring = { CATCHWORD_IGNORE_FIELDS: '/seen' };
+  const { source, db, settings } = await scene(120, ignoring);
   source.items = catalog(120, 1, 10);
-  const run = await load({ ...settings, CATCHWORD_IGNORE_FIELDS: '/seen' }, 'full');
+  const run = await load({ ...settings, ...ignoring }, 'full');
   expect(run).toMatchObject({ updated: 110, evidence: { commonChange: '/variants/*/updated' } });
   const said =
     'updated nearly every product: 110. The field /variants/*/updated changed most often. If its changes do not matter, add it to CATCHWORD_IGNORE_FIELDS.';
@@ -101,4 +106,35 @@ it.each([
   const { source, settings } = await scene(count);
   source.items = catalog(count, 1, same);
   expect((await load(settings, 'full')).evidence?.commonChange).toBeUndefined();
+});
+
+it('a run that follows changed settings, or puts back what an unusual run emptied, is not a problem', { tags: ['slow'] }, async () => {
+  const { source, db, settings } = await scene(120);
+  source.items = catalog(120, 1);
+  await load({ ...settings, CATCHWORD_CURRENCY: 'EUR' }, 'full');
+  expect(topicsAt(db, Date.now())).toEqual([]);
+  const priced = (value: string) =>
+    Array.from({ length: 120 }, (_, at) =>
+      Buffer.from(`{"vbid":"P${at}","title":"T","variants":[{"sku":"a","prices":[${value}]}]}`),
+    );
+  const price = (value: number) => `{"currency":"EUR","type":"list","value":${value}}`;
+  const night = { ...settings, CATCHWORD_CURRENCY: 'EUR', CATCHWORD_LOSS_LIMIT: '10' };
+  source.items = priced(price(1));
+  await load(night, 'full');
+  source.items = priced('');
+  expect(await load(night, 'full')).toMatchObject({ id: 4, unusual: { field: 'prices', products: 120 } });
+  source.items = priced(price(1));
+  const back = await load(night, 'full');
+  expect(back.evidence?.commonChange).toBe('/variants/*/prices');
+  expect(topicsAt(db, Date.now() + 27 * 3_600_000)).toEqual([]);
+  // The night before, not the run that puts the prices back.
+  expect(topicsAt(db, Date.now())).toEqual([expect.stringMatching(/^Run 3 /)]);
+  // The same change once more is one.
+  source.items = priced(price(2));
+  await load(night, 'full');
+  const [problem = ''] = topicsAt(db, Date.now());
+  expect(problem).toMatch(
+    /^Run 6 updated nearly every product: 120\. The field .*price.* changed most often\. Ask the service/,
+  );
+  expect(problem).not.toContain('CATCHWORD_IGNORE_FIELDS');
 });

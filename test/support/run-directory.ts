@@ -15,25 +15,31 @@ export default function makeRunDirectory(): () => void {
 }
 
 /**
- * Fills a directory with new data. In a run of the tests only the first process makes them, and the others copy: databases
- * take a second of processor time to make their data, and a tenth to copy them.
+ * Makes a directory once for a whole run: the first process that needs it makes it, and the others find it.
+ * @returns its path, for reading only
  */
-export function copyNewData(name: string, directory: string, make: (directory: string) => void): void {
+export function madeOnce(name: string, make: (directory: string) => void): string {
   const run = process.env[NAME];
-  if (run === undefined) {
-    make(directory);
-    return;
-  }
-  const template = join(run, name);
-  if (!existsSync(template)) {
-    const made = `${template}-${process.pid}`;
+  if (run === undefined) throw new Error('only a run of the tests has a directory for all of them');
+  const shared = join(run, name);
+  if (!existsSync(shared)) {
+    const made = `${shared}-${process.pid}`;
     mkdirSync(made);
     make(made);
     try {
-      renameSync(made, template);
+      renameSync(made, shared);
     } catch {
       // Another process was faster.
     }
   }
-  cpSync(template, directory, { recursive: true });
+  return shared;
+}
+
+/**
+ * Fills a directory with new data. In a run of the tests only the first process makes them, and the others copy: databases
+ * take a second of processor time to make their data, and a tenth to copy them.
+ */
+export function copyNewData(name: string, directory: string, make: (directory: string) => void): void {
+  if (process.env[NAME] === undefined) make(directory);
+  else cpSync(madeOnce(name, make), directory, { recursive: true });
 }

@@ -136,6 +136,33 @@ it('a product that a list says is deleted is not taken up, and one that is not d
   expect([...catalogOf(db).keys()]).toEqual(['B']);
 });
 
+it('a member that CATCHWORD_DELETED_FIELD only names removes a product if it says yes or a time, and nothing else does', async () => {
+  const no = [
+    '"N"',
+    '"no"',
+    '"n"',
+    '"off"',
+    '"active"',
+    '"0"',
+    '0',
+    '2',
+    'false',
+    'null',
+    '""',
+    '"0000-00-00"',
+    '[1]',
+    '{}',
+  ];
+  const yes = ['true', '1', '"1"', '"TRUE"', '"yes"', '"Y"', '"2026-01-01"', '"2026-01-01T00:00:00.000Z"'];
+  const items = (words: readonly string[], name: string) =>
+    words.map((word, at) => `{"vbid":"${name}${at}","deleted":${word}}`);
+  const { db, run } = await rawPlace([...items(no, 'no'), ...items(yes, 'yes')], {
+    CATCHWORD_DELETED_FIELD: 'deleted',
+  });
+  expect(await run()).toMatchObject({ created: no.length, removed: 0 });
+  expect([...catalogOf(db).keys()].every((vbid) => vbid.startsWith('no'))).toBe(true);
+});
+
 it('deltas that show only changed members let no run fail, and full runs move the watermark to their start', async () => {
   const { source, db, run } = await filled();
   const part = (at: number) => Buffer.from(`{"vbid":"B${at}","price":9}`);

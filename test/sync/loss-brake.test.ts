@@ -17,7 +17,11 @@ const WRONG = { CATCHWORD_CURRENCY: 'XXX' };
 
 function problemsAt(db: string): string[] {
   const store = reading(db);
-  const state = stateOf(store, Date.now(), { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null });
+  const state = stateOf(store, Date.now(), {
+    readyMaxAgeMs: Number.MAX_SAFE_INTEGER,
+    minFreeBytes: null,
+    behindLimitMs: 1_800_000,
+  });
   const found = problemsOf(state).filter(({ topic }) => topic === 'unusual');
   return found.map((problem) => Object.values(problemText(problem, state, store)).join('. '));
 }

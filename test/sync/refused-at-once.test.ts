@@ -15,9 +15,10 @@ import { createVirtualClock } from '../support/test-clocks.ts';
 
 const LATENCY_MS = 200;
 const tooMany = new CatchwordError('SOURCE_RATE_LIMITED', 'answered 429', { retryable: true });
+const unavailable = new CatchwordError('SOURCE_UNAVAILABLE', 'answered 503', { retryable: true, status: 503 });
 
 /** Reads pages from a source that takes so long for each answer, and may refuse requests; notes what it refused and when. */
-function readPages(isRefused: (atOnce: number, nowMs: number) => boolean, maxAttempts = 8) {
+function readPages(isRefused: (atOnce: number, nowMs: number) => boolean, maxAttempts = 8, refusal = tooMany) {
   const clock = { ...createVirtualClock(), random: () => 0.5 };
   const begunAt = clock.now();
   const store = openedStore();
@@ -30,7 +31,7 @@ function readPages(isRefused: (atOnce: number, nowMs: number) => boolean, maxAtt
     await clock.sleep(isTooMany ? 1 : LATENCY_MS);
     if (!isTooMany) return;
     refused.push(clock.now());
-    throw tooMany;
+    throw refusal;
   });
   const pacer = mirrorPacer({ config: { rateLimit: null }, clock, tell }, store);
   const log = createLog('silent');
@@ -66,6 +67,15 @@ it('a queue whose source refuses the second request at once makes one at a time'
   expect(perMinute).toBeGreaterThan(200);
 });
 
+it('a queue whose source is down for a while with 503 does not take each refusal for one too many at once', async () => {
+  let asked = 0;
+  const { read, said, learned } = readPages(() => ++asked > 20 && asked <= 80, 100, unavailable);
+  expect(await read(200)).toMatchObject({ failed: 0 });
+  // Answers to requests from before the outage still arrive after the first refusal.
+  expect(said.length).toBeLessThanOrEqual(2);
+  expect(learned()).toBeNull();
+});
+
 it('a queue whose source counts by the minute learns the rate, after it made fewer at once', {
   tags: ['slow'],
 }, async () => {
@@ -97,33 +107,41 @@ it('a queue whose source refused the third request at once for a while makes mor
   expect(most).toBe(8);
 });
 
-it('a load from a server that refuses the third request at once reads every page', { tags: ['slow'] }, async () => {
-  const PRODUCTS = 1_000;
-  let [open, refused] = [0, 0];
-  const url = await serveHttp((request, response) => {
-    const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
-    response.setHeader('content-type', 'application/json');
-    if (open >= 2) {
-      refused++;
-      response.writeHead(429).end('{}');
-      return;
-    }
-    open++;
-    void systemClock.sleep(5).then(() => {
-      open--;
-      const [page, perPage] = [Number(asked.get('page')), Number(asked.get('per_page'))];
-      const first = (page - 1) * perPage;
-      const listed = asked.has('from') ? 0 : PRODUCTS;
-      const count = Math.max(0, Math.min(perPage, listed - first));
-      const items = Array.from({ length: count }, (_, index) => ({ vbid: `B${first + index}` }));
-      const total = { num_items: listed, page, per_page: perPage, total_pages: Math.ceil(listed / perPage) };
-      response.end(JSON.stringify({ ...total, items }));
+it.each([
+  [429, {}],
+  [503, {}],
+  [503, { 'retry-after': '1' }],
+])(
+  'a load from a server that refuses the third request at once with %i %j reads every page',
+  async (status, headers) => {
+    const PRODUCTS = 1_000;
+    let [open, refused] = [0, 0];
+    const url = await serveHttp((request, response) => {
+      const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
+      response.setHeader('content-type', 'application/json');
+      if (open >= 2) {
+        refused++;
+        response.writeHead(status, headers).end('{}');
+        return;
+      }
+      open++;
+      void systemClock.sleep(5).then(() => {
+        open--;
+        const [page, perPage] = [Number(asked.get('page')), Number(asked.get('per_page'))];
+        const first = (page - 1) * perPage;
+        const listed = asked.has('from') ? 0 : PRODUCTS;
+        const count = Math.max(0, Math.min(perPage, listed - first));
+        const items = Array.from({ length: count }, (_, index) => ({ vbid: `B${first + index}` }));
+        const total = { num_items: listed, page, per_page: perPage, total_pages: Math.ceil(listed / perPage) };
+        response.end(JSON.stringify({ ...total, items }));
+      });
     });
-  });
-  const db = `${temporaryDirectory()}/catalog.db`;
-  const more = { CATCHWORD_PER_PAGE: '20', CATCHWORD_RATE_LIMIT: 'off', LOG_LEVEL: 'silent' };
-  const run = await load(settingsFor(url, db, more), 'full');
-  expect(run).toMatchObject({ state: 'complete', proof: 'sealed', created: PRODUCTS });
-  expect(refused).toBeGreaterThan(0);
-  expect(openedStore(db).source.learnedRate()).toBeNull();
-});
+    const db = `${temporaryDirectory()}/catalog.db`;
+    const more = { CATCHWORD_PER_PAGE: '20', CATCHWORD_RATE_LIMIT: 'off', LOG_LEVEL: 'silent' };
+    const run = await load(settingsFor(url, db, more), 'full');
+    expect(run).toMatchObject({ state: 'complete', proof: 'sealed', created: PRODUCTS });
+    expect(refused).toBeGreaterThan(0);
+    expect(refused).toBeLessThan(30);
+    expect(openedStore(db).source.learnedRate()).toBeNull();
+  },
+);

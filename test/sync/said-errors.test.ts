@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { errorsIn } from '../../src/catalog/said-error.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
 import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 
@@ -117,4 +118,11 @@ it.each([
   source.items = bodies(numbered(60));
   source.changed = [];
   expect(await run()).toMatchObject({ proof: 'sealed' });
+});
+
+it('an error of many spaces is judged as fast as another one', () => {
+  const error = `${' '.repeat(5_000)}x`;
+  // A search that goes back for each space would take a minute.
+  expect(errorsIn({ error })).toEqual([error]);
+  expect(errorsIn({ error: ' '.repeat(5_000), errors: [' none ', '\t0000-00-00T00:00:00Z\n'] })).toEqual([]);
 });

@@ -10,7 +10,7 @@ function book(at: number, more: object = {}): Buffer {
 }
 
 function topicsIn(db: string): string[] {
-  const limits = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null };
+  const limits = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null, behindLimitMs: 1_800_000 };
   return problemsOf(stateOf(openedStore(db), Date.now(), limits)).map(({ topic }) => topic);
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
@@ -60,8 +62,8 @@ describe('a view with which a sink begins', () => {
     mirror.change(shop(3, '1'));
     mirror.start(store.config({ view }));
     await until('the sink is held', () => mirror.sink().state === 'held');
-    expect(heldSinkText(mirror.sink())?.reason).toContain('its view is new: ');
-    expect(heldSinkText(mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('its view is new: ');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
     expect(store.rows).toEqual([]);
     return { mirror, store };
   }
@@ -72,6 +74,23 @@ describe('a view with which a sink begins', () => {
     await mirror.resume(store.config({ view: fields('vbid, title') }));
     expect(store.rows.map(({ body }) => body)).toContain('{"vbid":"P1","title":"t1"}');
     await until('it is over', () => mirror.sink().held === null);
+  });
+
+  it.each([
+    ['a choice', fields('vbid, titel')],
+    ['a filter', where("body->>'titel' = 't1'")],
+  ])('is held if it is %s of a wrong member, once an empty mirror has products', async (_, view) => {
+    const mirror = temporaryMirror();
+    const store = memory();
+    onTestFinished(() => mirror.stop());
+    mirror.start(store.config({ view }));
+    await until('the relay knows the sink', () => mirror.store.sinks.get(SINK_NAME) !== undefined);
+    await systemClock.sleep(300);
+    expect(mirror.sink()).toMatchObject({ state: 'running', held: null });
+    mirror.change(shop(3, '1'));
+    await until('the sink is held', () => mirror.sink().state === 'held');
+    expect(heldSinkText(mirror.store, mirror.sink())?.reason).toContain('no product has titel: did you mean title?');
+    expect(store.rows).toEqual([]);
   });
 
   it('goes on, although it names a member wrongly, when it is approved', async () => {
@@ -332,6 +351,72 @@ describe('a run that takes many products away', () => {
     mirror.change(changed(1, '"format":"epub"', 210), newRun(mirror));
     await held();
     expect(mirror.sink().held).toMatchObject({ removed: 151 });
+  });
+
+  it('passes once each of several such runs is approved, and a changed view keeps their approvals', async () => {
+    const view = where("format = 'EPUB'");
+    const { mirror, products, held, decide, restart } = await fedShop(0, view);
+    mirror.change(changed(600, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    await mirror.stop();
+    const runs = [0, 200].map((from) => {
+      const run = newRun(mirror);
+      mirror.change(changed(200, '"format":"epub"', from), run);
+      return run;
+    });
+    await restart(view);
+    for (const run of runs) {
+      await until(`the sink is held for run ${run}`, () => {
+        const { held: why } = mirror.sink();
+        return why?.why === 'run' && why.run === run;
+      });
+      expect(products().size).toBe(600);
+      await mirror.stop();
+      decide('release');
+      await restart(where("format = 'EPUB' AND edition IS NULL"));
+    }
+    await mirror.caughtUp();
+    expect(products().size).toBe(200);
+    // An approval is not a licence for the next run.
+    mirror.change(changed(160, '"format":"epub"', 400), newRun(mirror));
+    await held();
+    expect(products().size).toBe(200);
+  });
+
+  it('is counted with products that it changes, or removes, after they have left', async () => {
+    const { mirror, products, held, restart } = await fedShop(0, where("format = 'EPUB'"));
+    mirror.change(changed(600, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    const run = newRun(mirror);
+    await mirror.stop();
+    mirror.change(changed(400, '"format":"epub"'), run);
+    mirror.change(changed(200, '"format":"epub","edition":2'), run);
+    mirror.change(
+      shop(200, '1', 200).map(({ vbid }) => ({ vbid, body: null })),
+      run,
+    );
+    await restart(where("format = 'EPUB'"));
+    await held();
+    expect(mirror.sink().held).toMatchObject({ removed: 400 });
+    expect(products().size).toBe(600);
+  });
+
+  it('is not counted with products that the store never had, where the log was pruned', async () => {
+    const view = where("format = 'EPUB'");
+    const { mirror, products, restart } = await fedShop(0, view);
+    mirror.change(changed(300, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    await mirror.stop();
+    const run = newRun(mirror);
+    for (const edition of [1, 2]) mirror.change(changed(400, `"format":"PDF","edition":${edition}`, 300), run);
+    mirror.change(changed(1, '"format":"EPUB"', 800), run);
+    writeUnder(mirror.store.keeperLease, Date.now(), ({ changes }) =>
+      changes.prune(mirror.store.changes.lastSeq() - 1),
+    );
+    await restart(view);
+    await mirror.caughtUp();
+    expect(mirror.sink().state).toBe('running');
+    expect(products().size).toBe(301);
   });
 
   it.each([

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
 import { compileView, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
@@ -27,8 +28,10 @@ it.each(VIEWS)(
     execute(mirror.store.path, `UPDATE sink_views SET fields = '${stored.replaceAll("'", "''")}'`);
     expect(query(mirror.store.path, 'SELECT fields FROM sink_views')).toEqual([{ fields: stored }]);
     start("json_object('f', format)");
-    await mirror.caughtUp();
-    expect(store.rows.at(-1)).toMatchObject({ vbid: 'A' });
+    const newest = () => store.rows.at(-1)?.body;
+    const said = () => mirror.sink().error;
+    await until('the store has the new view, or an error', () => newest()?.includes('"f"') === true || said() !== null);
+    expect([newest(), said()]).toEqual(['{"vbid":"A","f":"f"}', null]);
     expect(mirror.sink()).toMatchObject({ state: 'running', error: null });
   },
 );

@@ -4,6 +4,7 @@ import { requireForcedExit } from '../../base/forced-exit.ts';
 import { serveUntil, startTogether } from '../../base/lifecycle.ts';
 import { createLog, errorFields } from '../../base/log.ts';
 import { explainMissing } from '../../base/missing-package.ts';
+import { noteSettings } from '../../operate/setting-digests.ts';
 import { createRedisTrouble } from '../../queue/redis-trouble.ts';
 import { readSettings } from '../../settings/config.ts';
 import { unknownSettings } from '../../settings/unknown-settings.ts';
@@ -17,15 +18,17 @@ type Start<N extends Need> = roles.StartRole<ConfigFor[N]>;
 
 /** Serves until the first signal or the first failure, then stops the services. */
 async function serve<N extends Need>(context: CommandContext, role: string, need: N, start: Start<N>): Promise<void> {
-  const { clock, environment } = context;
+  const { clock, environment, again } = context;
   const { logLevel = 'info', logOutput } = readSettings(environment).values;
   const logging = logSettings(context, logLevel, logOutput === 'split');
   const log = createLog(logLevel, logging);
   for (const reason of unknownSettings(environment)) log.warn({ reason }, 'a variable is not a setting');
   const config = checkedSettings(environment, need);
+  const settings = noteSettings(environment, again);
   const services = await startTogether(async (started) => {
     const trouble = createRedisTrouble({ clock, log });
-    await start({ config, clock, log, trouble, apart: context.apart === true ? logging : undefined }, started);
+    const apart = context.apart === true ? logging : undefined;
+    await start({ config, clock, log, trouble, apart, settings }, started);
     return started;
   });
   // A daemon logs by itself whether it is active or stands by.

@@ -3,9 +3,11 @@ import { CatchwordError, usageError } from '../../base/errors.ts';
 import { type ChannelConfig, channelConfig } from '../../operate/incidents/channel-config.ts';
 import { testMessage } from '../../operate/incidents/message-text.ts';
 import { notifierSettings } from '../../operate/incidents/notifier.ts';
+import { withMirrorIfAny } from '../roles/open-mirror.ts';
 import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { printLine } from './shared/output-format.ts';
+import { settingsNotInUse } from './shared/with-mirror.ts';
 
 /** @throws CatchwordError USAGE naming the channels */
 function requireChannel(channels: readonly ChannelConfig[], given: string): ChannelConfig {
@@ -35,6 +37,8 @@ async function test(context: CommandContext, given: string): Promise<void> {
     throw new CatchwordError('NOTIFY_FAILED', `${name} (${kind}, ${address}): ${channel.errorText(error)}`, { hint });
   }
   printLine(context, `${name} (${kind}, ${address}) has taken a test message`);
+  const unused = await withMirrorIfAny(config, (store) => (store === null ? [] : settingsNotInUse(context, store)));
+  for (const text of unused) printLine(context, `but ${text}`);
   if (note === null) return;
   printLine(context, `but ${note}`);
   context.setExitCode(1);

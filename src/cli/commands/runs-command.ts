@@ -86,10 +86,10 @@ export function runCommands(context: CommandContext): Command[] {
     .addCommand(reviewCommand(context, 'undo').description('restore what a run removed, as new changes'))
     .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20);
   return [
-    mirrorCommand(context, 'read', list, ({ runs }, _config, { limit }: { limit: number }) =>
+    mirrorCommand(context, 'look', list, ({ runs }, _config, { limit }: { limit: number }) =>
       listRuns(context, runs.list(limit)),
     ),
-    mirrorCommand(context, 'read', runCommand('run'), (store, _config, id: number) => showRun(context, store, id)),
+    mirrorCommand(context, 'look', runCommand('run'), (store, _config, id: number) => showRun(context, store, id)),
     mirrorCommand(context, 'write', runCommand('cancel'), (store, _config, id: number) =>
       cancelRun(context, store, id),
     ),

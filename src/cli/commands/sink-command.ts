@@ -17,7 +17,7 @@ import { commandUser } from './shared/person-notices.ts';
 import { previewSink } from './shared/preview-sink.ts';
 import { trySink } from './shared/try-sink.ts';
 import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
-import { mirrorCommand, onMirror } from './shared/with-mirror.ts';
+import { mirrorCommand, onMirror, settingsNotInUse } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
   const nowMs = context.clock.now();
@@ -32,7 +32,9 @@ async function list(context: CommandContext, store: Store, config: Config): Prom
   const freshJson = fresh.map(({ name, kind, address, identity }) => {
     return { name, kind, address, identity, state: 'new', error: wrongText(fresh, name) };
   });
-  return { json: [...knownJson, ...freshJson], text: sinkListLines(colours(context), sinks, fresh, sizes) };
+  const c = colours(context);
+  const text = [...sinkListLines(c, sinks, fresh, sizes), ...settingsNotInUse(context, store).map(c.yellow)];
+  return { json: [...knownJson, ...freshJson], text };
 }
 
 /** Events that wait for a decision, or for their delivery. */
@@ -89,9 +91,9 @@ export function sinkCommand(context: CommandContext): Command {
       .argument('<name>')
       .action((name: string) => decide(context, action, name));
   const all = add('list', 'list sinks: position, state, last error, and stores that grow without a limit');
-  mirrorCommand(context, 'read', all, (store, config) => list(context, store, config));
+  mirrorCommand(context, 'look', all, (store, config) => list(context, store, config));
   const parked = add('parked', 'list events that a sink refused, and later ones of the same products, which wait');
-  mirrorCommand(context, 'read', parked.argument('<name>'), (store, _config, name: string) => listParked(store, name));
+  mirrorCommand(context, 'look', parked.argument('<name>'), (store, _config, name: string) => listParked(store, name));
   const preview = add('preview', 'show what another view would change in a store; sends nothing')
     .argument('<name>')
     .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { channelConfig } from '../../operate/incidents/channel-config.ts';
 import { plansOf } from '../../operate/schedule/due.ts';
+import { settingDigests } from '../../operate/setting-digests.ts';
 import { sinkConfigs } from '../../relay/sink-config.ts';
 import { sinkStatuses } from '../../report/sink-report.ts';
 import { channelStatuses, episodesJson, statusOf } from '../../report/status-report.ts';
@@ -11,13 +12,14 @@ import { colours } from './shared/output-format.ts';
 import { mirrorCommand } from './shared/with-mirror.ts';
 
 export function statusCommand(context: CommandContext): Command {
-  return mirrorCommand(context, 'read', new Command('status'), (store, config) =>
+  return mirrorCommand(context, 'look', new Command('status'), (store, config) =>
     store.read(() => {
       const nowMs = context.clock.now();
       const state = stateOf(store, nowMs, config);
-      const status = statusOf(store, state, plansOf(config, store.schedule.servedOfEach(), nowMs));
+      const plans = plansOf(config, store.schedule.servedOfEach(), nowMs);
+      const status = statusOf(store, state, plans, settingDigests(context.environment));
       const sinks = sinkStatuses(store, sinkConfigs(config.sinks, store.sinks.hasFed), nowMs);
-      const episodes = episodesJson(store);
+      const episodes = episodesJson(store, state);
       const channels = channelStatuses(store, config.channels.map(channelConfig));
       const text = statusLines(colours(context), store, state, status, { sinks, episodes, channels });
       return { json: { ...status, sinks, episodes, channels }, text };

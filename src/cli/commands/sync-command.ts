@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
 import { CatchwordError, EXIT, usageError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
@@ -5,10 +6,13 @@ import type { Run, RunRequest } from '../../catalog/run-types.ts';
 import { sourceIdentity } from '../../catalog/source-identity.ts';
 import { checkPause } from '../../operate/decisions/check-pause.ts';
 import { deltaFrom } from '../../proof/watermark.ts';
+import { problemText } from '../../report/problem-text.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
 import { heldText, proofLine, runSummary } from '../../report/run-text.ts';
 import { count, plural, SKEW_MS, time } from '../../report/text.ts';
 import type { SourceConfig } from '../../settings/config.ts';
+import { stateOf } from '../../state/mirror-state.ts';
+import { problemsOf } from '../../state/problems.ts';
 import { LEASES } from '../../store/schema/lease.ts';
 import type { Store } from '../../store/store.ts';
 import { EXAMPLES, type Forecast, forecast } from '../../sync/forecast.ts';
@@ -23,7 +27,21 @@ import { colours, isoMoment, type JsonOption, print } from './shared/output-form
 import { observePause, toPerson } from './shared/person-notices.ts';
 import { withProgress } from './shared/show-progress.ts';
 
-type RunOptions = JsonOption & Pick<KeeperOptions, 'now' | 'adopting'>;
+type RunOptions = JsonOption & Pick<KeeperOptions, 'now' | 'adopting'> & { readonly quiet?: true };
+
+/** What a person should look at after a run: problems, and events that a sink refused. */
+function worries(store: Store, config: SourceConfig, nowMs: number): string[] {
+  return store.read(() => {
+    const state = stateOf(store, nowMs, config);
+    const problems = problemsOf(state).filter(({ begins }) => begins);
+    const texts = problems.map((problem) => problemText(problem, state, store));
+    const parked = state.sinks.flatMap(({ row: { id, name } }) => {
+      const events = store.sinks.parkedCount(id);
+      return events === 0 ? [] : `Sink ${name} refused changes: npx catchword sink parked ${name}`;
+    });
+    return [...texts.map(({ title, advice }) => `${title}. ${advice}`), ...parked];
+  });
+}
 
 /** Makes one run, prints its result, and sets the exit code. */
 async function runOnce(
@@ -32,7 +50,9 @@ async function runOnce(
   options: RunOptions,
   work: (keeper: Keeper) => Promise<Run | null>,
 ): Promise<void> {
-  await withProgress(context, config, async (runContext, display) => {
+  // cron mails what is printed, also of a pause that is only long.
+  const stderr = options.quiet === true ? new PassThrough().resume() : context.stderr;
+  await withProgress({ ...context, stderr }, config, async (runContext, display) => {
     const { now, adopting } = options;
     const kept = await startKeeper({ ...runContext, fetching: true, now, adopting });
     const { store, keeper } = kept;
@@ -42,12 +62,20 @@ async function runOnce(
       display.stop();
       if (run === null) return;
       store.walCheckpoint();
+      const found = options.quiet === true ? worries(store, config, context.clock.now()) : [];
       const json: Record<string, unknown> = runJson(run);
       const text = [runSummary(colours(context), run, context.clock.now())];
       if (run.state === 'held') {
         context.setExitCode(EXIT.held);
         json.held_removals = heldRemovalsJson(store, run.id);
         text.push('', heldText(store, run));
+      }
+      if (options.quiet === true) {
+        if (found.length === 0 && run.state === 'complete') return;
+        // A run that holds removals has a code of its own.
+        if (run.state === 'complete') context.setExitCode(1);
+        json.worries = found;
+        text.push(...found);
       }
       print(context, options, { json, text });
     } finally {
@@ -133,6 +161,10 @@ function syncCommand(context: CommandContext): Command {
     .option('--from <time>', 'read what changed since this time (ISO 8601, UTC by default)', isoMoment('--from'))
     .option('--dry-run', 'print what the run would create, change and remove; change no product')
     .option('--now', 'end a pause that the source asked for, also for a running daemon')
+    .option(
+      '--quiet',
+      'for cron: print nothing and exit with 0, unless a person should look: then print why, and exit with 1 (5: held)',
+    )
     .option('--json', 'print the run as one JSON document')
     .action(async (options: RunOptions & { readonly full?: true; readonly from?: number; readonly dryRun?: true }) => {
       const { full, from, dryRun: isDry } = options;

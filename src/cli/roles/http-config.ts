@@ -3,6 +3,7 @@ import type { Config } from '../../settings/config.ts';
 /** The settings that the server needs; they can be sent to a thread. */
 const SETTINGS = [
   'baseUrl',
+  'behindLimitMs',
   'db',
   'dbMode',
   'deltaCron',

@@ -15,7 +15,7 @@ import type { PageQueue, ReadWindow, ValidatePage } from '../../queue/queue-port
 import type { RedisTrouble } from '../../queue/redis-trouble.ts';
 import { type Config, requireSource, type SourceConfig } from '../../settings/config.ts';
 import { checkApart } from '../../store/file/copy-subprocess.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import { openStore, type Store, type StoreOptions } from '../../store/store.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import { startPageWorker } from '../../sync/fast/page-worker-client.ts';
 import { createReadWindow } from '../../sync/fetch-page.ts';
@@ -30,7 +30,7 @@ import { requireSameSource } from '../../sync/source-binding.ts';
  * than a small delta does.
  */
 
-export interface RoleOptions<C extends Config = SourceConfig> {
+export interface RoleOptions<C extends Config = SourceConfig> extends Pick<StoreOptions, 'settings'> {
   readonly config: C;
   readonly clock: Clock;
   readonly log: Logger;
@@ -186,7 +186,7 @@ export async function startKeeper(options: KeeperOptions) {
   if (redisUrl !== undefined) await (await import('../../queue/bullmq/check-redis.ts')).checkRedis(redisUrl);
   return await startTogether(async (services) => {
     const checkContent = options.threads === true ? checkApart : undefined;
-    const store = openStore(config.db, { mode: config.dbMode, checkContent });
+    const store = openStore(config.db, { mode: config.dbMode, checkContent, settings: options.settings });
     services.push({ name: 'mirror', stop: async () => store.close() });
     if (options.adopting !== true) requireSameSource(store, sourceIdentity(config));
     if (options.now === true) forgetPause(store, clock.now(), tell);

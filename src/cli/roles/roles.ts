@@ -136,7 +136,8 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     active.push(notifierOf(kept.store, leased, options));
   }
   const checkContent = options.apart && checkApart;
-  services.push(await startStandby({ role: 'daemon', db, mode, checkContent, clock, log, start }));
+  const { settings } = options;
+  services.push(await startStandby({ role: 'daemon', db, mode, checkContent, settings, clock, log, start }));
 };
 
 export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
@@ -177,14 +178,14 @@ export const startFetcherRole = withMetrics<SourceConfig>(async (options, servic
 });
 
 export const startRelayRole = withMetrics<Config>(async (options, services) => {
-  const { config, clock } = options;
+  const { config, clock, settings } = options;
   if (config.sinks.length === 0) {
     const hint = 'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.';
     const message = 'CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks';
     throw new CatchwordError('CONFIG_INVALID', message, { hint });
   }
   await requireEventSource(config);
-  const store = openStore(config.db, { mode: config.dbMode, checkContent: options.apart && checkApart });
+  const store = openStore(config.db, { mode: config.dbMode, checkContent: options.apart && checkApart, settings });
   services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
   services.push(relayOf(store, options));
 });

@@ -8,14 +8,14 @@ function counted(value: number, noun: string): string {
   return value > COUNTED ? `more than ${count(COUNTED)} ${noun}s` : plural(value, noun);
 }
 
-/** What needs a decision, or may soon need one. */
+/** What needs a decision, or is wrong. */
 interface Notice {
   readonly state: 'warn' | 'bad';
   /** The problem, in one sentence. */
   readonly title: string;
   /** The meaning of the problem. */
   readonly text?: string;
-  /** The way to a decision. */
+  /** The way to a decision, or to more. */
   readonly link?: readonly [href: string, words: string];
 }
 
@@ -60,27 +60,38 @@ function* runNotices({ failed, open, last, retry, daemon }: Overview): Iterable<
   }
 }
 
-/** The most urgent first. */
-function* noticesOf(overview: Overview): Iterable<Notice> {
-  const { pause, daemon, freshness, held, sinks, others } = overview;
-  yield* heldNotices(held);
-  yield* sinkNotices(sinks);
+/** What does not deliver comes first. */
+function* troubleOf(overview: Overview): Iterable<Notice> {
+  const { pause, daemon, hasRelay, freshness, sinks, undelivered, others } = overview;
+  if (!daemon && freshness !== 'empty') {
+    const text = 'Nothing is read or delivered by itself. Start it with: npx catchword daemon';
+    yield { state: 'warn', title: 'No daemon is running.', text };
+  } else if (sinks.count > 0 && !hasRelay) {
+    const text = 'A relay with their settings must run: npx catchword relay';
+    yield { state: 'bad', title: 'Nothing delivers to the sinks.', text };
+  }
+  for (const { title, advice } of undelivered) yield { state: 'warn', title: `${title}.`, text: advice };
   yield* runNotices(overview);
   if (pause !== null) {
     const title = `The service asked for no request before ${time(pause.until)}.`;
     yield { state: 'warn', title, text: 'catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.' };
   }
   for (const { title, advice } of others) yield { state: 'warn', title: `${title}.`, text: advice };
-  if (!daemon && freshness !== 'empty') {
-    const text = 'Nothing is read or delivered by itself. Start it with: npx catchword daemon';
-    yield { state: 'warn', title: 'No daemon is running.', text };
-  }
+  for (const text of overview.settings) yield { state: 'warn', title: sentence(text) };
 }
 
-/** Lists what needs a decision, or may soon need one. */
-export function Attention({ overview }: { readonly overview: Overview }) {
-  const notices = [...noticesOf(overview)];
-  if (notices.length === 0) return <p class="good">Nothing needs a decision.</p>;
+/** Lists what only a person can decide. */
+export function Attention({ overview: { held, sinks } }: { readonly overview: Overview }) {
+  return <Notices of={[...heldNotices(held), ...sinkNotices(sinks)]} none="Nothing needs a decision." />;
+}
+
+/** Lists what is not as it should be. */
+export function Trouble({ overview }: { readonly overview: Overview }) {
+  return <Notices of={[...troubleOf(overview)]} none="Nothing is known to be wrong." />;
+}
+
+function Notices({ of: notices, none }: { readonly of: readonly Notice[]; readonly none: string }) {
+  if (notices.length === 0) return <p class="good">{none}</p>;
   return (
     <ul class="notes">
       {notices.map(({ state, title, text = '', link }) => (

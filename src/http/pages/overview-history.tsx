@@ -55,7 +55,8 @@ export function History({ store, overview }: { readonly store: Store; readonly o
   return (
     <>
       <div class="charts">
-        {charts.map(([title, form, lines]) => (
+        {/* A chart of one day shows nothing. */}
+        {(days.length > 1 ? charts : []).map(([title, form, lines]) => (
           <figure class="chart" data-lines={Object.keys(lines).join('|')} data-form={form}>
             <figcaption>{title}</figcaption>
             <div data-drawn="" />

@@ -3,7 +3,7 @@ import { openText } from '../../report/run-text.ts';
 import { missedTexts } from '../../report/status-text.ts';
 import { clockIn, count, plural, size, time } from '../../report/text.ts';
 import { decisionsSection } from './actions-page.tsx';
-import { Attention } from './overview-attention.tsx';
+import { Attention, Trouble } from './overview-attention.tsx';
 import { History } from './overview-history.tsx';
 import { Facts } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
@@ -185,6 +185,7 @@ export const overview: View = {
       draws: true,
       sections: [
         { id: 'attention', title: 'To decide', live: true, content: <Attention overview={facts} /> },
+        { id: 'trouble', title: 'To know', live: true, content: <Trouble overview={facts} /> },
         {
           id: 'mirror',
           title: 'The mirror',
@@ -197,8 +198,8 @@ export const overview: View = {
           ),
         },
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
-        { id: 'history', title: 'The last 30 days', content: <History store={store} overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} overview={facts} /> },
+        { id: 'history', title: 'The last 30 days', content: <History store={store} overview={facts} /> },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         decisionsSection(store, nowMs),
       ],

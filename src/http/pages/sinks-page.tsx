@@ -1,10 +1,11 @@
 import { type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
+import { otherSettingsTexts, serversOf } from '../../report/status-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { Table } from './page-table.tsx';
 import { roughly, When } from './page-time.tsx';
 import type { View } from './page-view.ts';
-import { Shown } from './untrusted-text.tsx';
+import { Shown, sentence } from './untrusted-text.tsx';
 
 type Tone = 'good' | 'warn' | 'bad' | 'soft';
 
@@ -67,6 +68,11 @@ export function LastError({ sink: { error, error_at: at } }: { readonly sink: Si
   );
 }
 
+/** Says which settings are not in use. */
+function OtherSettings({ store, nowMs }: { readonly store: Store; readonly nowMs: number }) {
+  return otherSettingsTexts(serversOf(store, nowMs)).map((text) => <p class="note warn">{sentence(text)}</p>);
+}
+
 /** Says that nothing is delivered, if that is so. */
 export function NoRelay({ store, nowMs }: { readonly store: Store; readonly nowMs: number }) {
   if (store.relayLease.holder(nowMs) !== null) return null;
@@ -127,7 +133,12 @@ export const sinks: View = {
         />
       </>
     );
-    const content = known.length === 0 ? NO_SINKS : table;
+    const content = (
+      <>
+        <OtherSettings store={store} nowMs={nowMs} />
+        {known.length === 0 ? NO_SINKS : table}
+      </>
+    );
     return { title: 'Sinks', sections: [{ id: 'sinks', live: true, content }] };
   },
 };

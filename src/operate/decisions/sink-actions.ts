@@ -42,7 +42,7 @@ function release({ sinks }: RequestWriter, sink: SinkRow, newest: boolean): stri
   }
   if (newest) sinks.sendNewest(sink, viewAt(sinks.views(id), generation));
   if (held.removed === undefined || newest) sinks.approveRuns(id);
-  else sinks.approveHeld(id);
+  else sinks.approveRemovals(sink, { run: held.run, removed: held.removed });
   const what = newest ? 'each product that differs now, once' : `the changes of run ${held.run}, and what follows`;
   return `${name} gets ${what}`;
 }

@@ -1,6 +1,6 @@
 import { problemText } from '../../report/problem-text.ts';
 import { type StateLimits, stateOf } from '../../state/mirror-state.ts';
-import { nameOf, problemsOf } from '../../state/problems.ts';
+import { nameOf, problemsOf, quietMs } from '../../state/problems.ts';
 import type { DeliverOptions } from './deliver.ts';
 import { episodeText } from './message-text.ts';
 
@@ -18,8 +18,6 @@ import { episodeText } from './message-text.ts';
 /** How often to look, milliseconds. */
 export const CHECK_MS = 30_000;
 
-const QUIET_MS = 5 * 60_000;
-const LONGEST_QUIET_MS = 6 * 3_600_000;
 const DAY_MS = 86_400_000;
 /** How long ended episodes are kept. */
 const KEEP_MS = 90 * DAY_MS;
@@ -45,11 +43,6 @@ export function createWatch({ store, leased, clock, log, channels, ...options }:
   let present: Ages = new Map();
   let absent: Ages = new Map();
 
-  function quietMs(topic: string, nowMs: number): number {
-    const recent = store.episodes.countSince(topic, nowMs - DAY_MS);
-    return Math.min(LONGEST_QUIET_MS, QUIET_MS * 2 ** Math.max(0, recent - 1));
-  }
-
   return () => {
     const now = clock.now();
     const state = store.read(() => stateOf(store, now, options));
@@ -67,9 +60,15 @@ export function createWatch({ store, leased, clock, log, channels, ...options }:
       leased.write(({ episodes }) => episodes.begin(topic, text, now - ms, channels));
       log.warn({ topic, reason: text.replace('\n', ' ') }, 'something is wrong');
     }
+    // Its run may have emptied more since.
+    const unusual = found.find(({ topic }) => topic === 'unusual');
+    const known = open.find(({ topic }) => topic === 'unusual');
+    const text = unusual && episodeText(problemText(unusual.problem, state, store));
+    if (text !== undefined && known !== undefined && text !== known.message)
+      leased.write(({ episodes }) => episodes.restate(text, known.id));
     for (const { id, topic, beganAt } of gone) {
       const ms = absent.get(topic) ?? 0;
-      if (ms < quietMs(topic, now)) continue;
+      if (ms < quietMs(store.episodes.countSince(topic, now - DAY_MS))) continue;
       // The clock may have been set back meanwhile.
       leased.write(({ episodes }) => {
         episodes.end(id, Math.max(beganAt, now - ms), channels);

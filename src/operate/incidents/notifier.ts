@@ -12,8 +12,9 @@ export interface NotifierOptions extends DeliverOptions, StateLimits {
 }
 
 /** The part of the notifier's options that the settings give. */
-export function notifierSettings({ channels, readyMaxAgeMs, minFreeBytes, name }: Config) {
-  return { channels: channels.map(channelConfig), readyMaxAgeMs, minFreeBytes, sender: { name, host: hostname() } };
+export function notifierSettings({ channels, readyMaxAgeMs, minFreeBytes, behindLimitMs, name }: Config) {
+  const limits = { readyMaxAgeMs, minFreeBytes, behindLimitMs };
+  return { channels: channels.map(channelConfig), ...limits, sender: { name, host: hostname() } };
 }
 
 /**

@@ -7,7 +7,7 @@ import { holdLease } from '../../store/schema/lease.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store, type StoreOptions } from '../../store/store.ts';
 
-interface StandbyOptions extends Pick<StoreOptions, 'mode' | 'checkContent'> {
+interface StandbyOptions extends Pick<StoreOptions, 'mode' | 'checkContent' | 'settings'> {
   readonly role: string;
   /** Path of the mirror. */
   readonly db: string;

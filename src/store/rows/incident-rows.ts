@@ -86,6 +86,8 @@ export function createEpisodeWriter({ number, write }: Queries, reader: EpisodeR
       const id = begin({ topic, message, beganAt: atMs });
       note({ id, phase: 'began', atMs, channels: JSON.stringify(channels) });
     },
+    /** Says of an open episode what is known since. */
+    restate: write<[message: string, id: number]>('UPDATE episodes SET message = ? WHERE id = ?'),
     /** Ends an episode, with a message to each channel. */
     end: (id: number, atMs: number, channels: readonly string[]): void => {
       if (end(atMs, id) > 0) note({ id, phase: 'ended', atMs, channels: JSON.stringify(channels) });

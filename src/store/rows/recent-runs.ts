@@ -43,11 +43,17 @@ export function createRecentRunReader({ number, row, rows, values }: Queries) {
     days: (since: number, after = 0, most = MAX_SUMMED) => days({ since, after, most }),
     /** The number of the run that filled the mirror first, or of a later one if that is not kept; 0: none has. */
     firstComplete: number<[]>("SELECT min(id) FROM runs WHERE state IN ('complete', 'held')"),
-    /** The newest run that ended since and updated nearly every product, without unusual ones; undefined if none did. */
+    /**
+     * The newest run that ended since and updated nearly every product; undefined if none did. Not one that is unusual, that
+     * follows changed settings, or that puts back the field of an unusual run, the last one before it that updated so many.
+     */
     restless: row<[since: number], RestlessRun>(
       `SELECT id, updated, evidence ->> '$.commonChange' AS field
-       FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED})
-       WHERE finished_at > ? AND unusual IS NULL AND json_type(evidence, '$.commonChange') IS NOT NULL ORDER BY id DESC LIMIT 1`,
+       FROM (SELECT *, lag(iif(unusual IS NULL, NULL, evidence ->> '$.commonChange')) OVER (ORDER BY id) AS undone
+         FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED})
+         WHERE json_type(evidence, '$.commonChange') IS NOT NULL)
+       WHERE finished_at > ? AND unusual IS NULL AND evidence ->> '$.changedSettings' IS NULL
+         AND undone IS NOT evidence ->> '$.commonChange' ORDER BY id DESC LIMIT 1`,
     ),
     /** All runs whose removals wait for a decision, oldest first. */
     heldIds: values<[], number>("SELECT id FROM runs WHERE state = 'held' ORDER BY id"),

@@ -1,9 +1,12 @@
 import type { Queries } from '../schema/queries.ts';
-import type { CheckRequest, SinkCheck } from '../schema/sink-tables.ts';
+import type { ApprovedRemovals, CheckRequest, SinkCheck } from '../schema/sink-tables.ts';
 import { LAST_SEQ } from './changes.ts';
 import { LAST_UNUSUAL } from './runs.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sink-rows.ts';
 import { createViewWriter } from './write-sink-views.ts';
+
+/** Approvals that a sink keeps at most. For safety: a run that waits for one keeps later runs waiting, too. */
+const APPROVALS = 100;
 
 /** What a sink confirmed. */
 export type Ack = Pick<SinkRow, 'cursor' | 'delivered' | 'rate'> & { readonly at: number };
@@ -200,6 +203,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
   );
   const dropGaps = write('DELETE FROM sink_gaps WHERE sink_id = ?');
   const dropSink = write('DELETE FROM sinks WHERE id = ?');
+  const approveRemovals = write("UPDATE sinks SET state = 'running', held = NULL, approved_removals = ? WHERE id = ?");
   const rename = write<[name: string, id: number]>('UPDATE sinks SET name = ? WHERE id = ?');
 
   return {
@@ -235,7 +239,10 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       nextGeneration(id);
       return freeEvents({ id, also: 'refused' });
     },
-    /** Approves a changed view, or what a run or the end of a fill removes. The relay carries it out. */
+    /** Allows a run to take so many products away, and lets the sink go on. @param sink as it is in this transaction */
+    approveRemovals: ({ id, approvedRemovals }: SinkRow, approved: ApprovedRemovals) =>
+      approveRemovals(JSON.stringify([...approvedRemovals, approved].slice(-APPROVALS)), id),
+    /** Approves a changed view, or what the end of a fill removes. The relay carries it out. */
     approveHeld: write<[id: number]>(
       `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`,
     ),

@@ -6,9 +6,10 @@ import { holdFile, isFileHeld } from '../../base/file-lock.ts';
 import type { Logger } from '../../base/log.ts';
 import { createTrouble } from '../../base/trouble.ts';
 import type { Queries } from './queries.ts';
+import type { StartedSettings } from './started-settings.ts';
 import type { Transact } from './transaction.ts';
 
-export interface Holder {
+export interface Holder extends Partial<StartedSettings> {
   readonly pid: number;
   readonly host: string;
   /** Ids of the boot and of the process namespace in which `pid` is valid; null if unknown. */
@@ -75,6 +76,7 @@ export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
 /**
  * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before. One that stops
  * renewing loses the lease when it expires; one that is known to be dead loses it at once.
+ * @param started tells with which settings this process was started
  * @param lock the file whose lock shows that a holder lives, also one in another container; null: no lock
  */
 export function createLease<Writer>(
@@ -84,6 +86,7 @@ export function createLease<Writer>(
   self: Holder,
   transact: Transact,
   lock: string | null,
+  started: () => Partial<StartedSettings>,
 ) {
   /** Null if it could not be had. Each lock costs memory, so it is tried once, and kept until the store closes. */
   let unlock: (() => void) | null | undefined;
@@ -103,7 +106,8 @@ export function createLease<Writer>(
   const free = write('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
 
   /** This process as a holder. Somebody may have removed the file of its lock: then the lock shows nothing. */
-  const selfText = () => JSON.stringify({ ...self, isLocked: unlock != null && lock !== null && isFileHeld(lock) });
+  const selfText = () =>
+    JSON.stringify({ ...self, ...started(), isLocked: unlock != null && lock !== null && isFileHeld(lock) });
 
   /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {

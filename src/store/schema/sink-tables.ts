@@ -25,13 +25,13 @@ export type HeldSink =
     }
   | { readonly why: 'fill'; readonly removed: number; readonly reason: string; readonly isApproved: boolean }
   /** `removed` only if the run takes so many products away: an approval allows as many. */
-  | {
-      readonly why: 'run';
-      readonly run: number;
-      readonly reason: string;
-      readonly removed?: number;
-      readonly isApproved?: boolean;
-    };
+  | { readonly why: 'run'; readonly run: number; readonly reason: string; readonly removed?: number };
+
+/** How many products a run may take away, with the runs of the 24 hours before it that nobody has decided about. */
+export interface ApprovedRemovals {
+  readonly run: number;
+  readonly removed: number;
+}
 
 /** How to compare a store with its source. */
 export interface CheckRequest {
@@ -85,6 +85,7 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
  * - held: why the sink is held; kept while an approval of it is to be carried out
  * - approved_run: unusual runs up to this one are delivered
+ * - approved_removals: what runs may take away, the newest approval last
  * - check_asked: the store is to be compared with its source; checked: how it compared the last time
  * - view_failures, view_failure: how often an expression failed for a product, and the last time
  */
@@ -115,6 +116,10 @@ export const sinks = sqliteTable('sinks', {
   stoppedAt: integer('stopped_at'),
   held: text('held', { mode: 'json' }).$type<HeldSink>(),
   approvedRun: integer('approved_run').notNull().default(0),
+  approvedRemovals: text('approved_removals', { mode: 'json' })
+    .$type<readonly ApprovedRemovals[]>()
+    .notNull()
+    .default([]),
   checkAsked: text('check_asked', { mode: 'json' }).$type<CheckRequest>(),
   checked: text('checked', { mode: 'json' }).$type<SinkCheck>(),
   viewFailures: integer('view_failures').notNull().default(0),

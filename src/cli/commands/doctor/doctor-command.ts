@@ -18,13 +18,14 @@ import { damaged } from '../../../store/file/open-mirror-file.ts';
 import type { SinkRow } from '../../../store/rows/sink-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
-import { absentText, createAbsence } from '../../../view/absent-members.ts';
-import { viewOrNull, viewText } from '../../../view/view.ts';
+import { absentText, createAbsence, noneText } from '../../../view/absent-members.ts';
+import { type View, viewOrNull, viewText } from '../../../view/view.ts';
 import { viewNotes } from '../../../view/view-notes.ts';
 import { openMirrorIfSound, withMirror } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { colours, type JsonOption, print } from '../shared/output-format.ts';
+import { settingsNotInUse } from '../shared/with-mirror.ts';
 import { checkDisk } from './disk-check.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source-check.ts';
@@ -131,18 +132,30 @@ async function checkSink(
   }
 }
 
+/** Whether a view shows any product; of a mirror without products it is not known. */
+function hasMatch({ products }: Store, view: View): boolean {
+  for (let after = '', page = products.livingPage('', LOOKED_AT); ; page = products.livingPage(after, LOOKED_AT)) {
+    if (page.some(({ vbid, body }) => view.of(vbid, body) !== null)) return true;
+    if (page.length < LOOKED_AT) return after === '' && page.length === 0;
+    after = page.at(-1)?.vbid ?? '';
+  }
+}
+
 /** Names what a sink gets, and what in its view may be a mistake. */
 function examineView(setting: SinkSetting, mirror: Store | null | undefined): Finding[] {
   const { where = '', fields = '', name } = setting;
   if (where + fields === '') return [];
   const bodies = mirror?.products.livingPage('', LOOKED_AT).map(({ body }) => body) ?? [];
   const names = { where: `${setting.env}_WHERE`, fields: `${setting.env}_FIELDS` };
-  const absence = createAbsence(viewOrNull(viewText(where, fields), names)?.paths ?? []);
+  const view = viewOrNull(viewText(where, fields), names);
+  const absence = createAbsence(view?.paths ?? []);
   for (const body of bodies) absence.see(body);
+  const none = mirror && view?.where && !hasMatch(mirror, view) ? [noneText(mirror.products.living())] : [];
   const notes = [...absence.found().map(absentText), ...viewNotes(`${where}\n${fields}`, bodies)];
   const text = `${name} gets ${fields || 'the whole product'}, where ${where || 'every product'}`;
-  const hint = `Of the first ${plural(bodies.length, 'product')}: ${notes.join('; ')}. Correct ${setting.env}_WHERE or _FIELDS.`;
-  return [{ check: 'view', ...(notes.length === 0 ? ok(text) : note(text, hint)) }];
+  const found = notes.length === 0 ? [] : [`Of the first ${plural(bodies.length, 'product')}: ${notes.join('; ')}`];
+  const hint = [...none, ...found, `Correct ${setting.env}_WHERE or _FIELDS.`].join('. ');
+  return [{ check: 'view', ...(none.length + found.length === 0 ? ok(text) : note(text, hint)) }];
 }
 
 /** Sends nothing. */
@@ -179,6 +192,8 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
   const opened = openMirrorIfSound(config);
   try {
+    const unused = opened == null ? [] : settingsNotInUse(context, opened);
+    findings.push(...unused.map((text): Finding => ({ check: 'settings', level: 'note', text })));
     const configs = sinkConfigs(config.sinks, opened?.sinks.hasFed);
     // The settings of the others are wrong, which was said.
     const sinks = config.sinks.filter((_, at) => configs[at]?.problems === undefined);

@@ -10,7 +10,7 @@ import {
   settingsError,
 } from '../../../settings/config.ts';
 import type { Environment } from '../../../settings/environment.ts';
-import { OPTIONS } from '../../../settings/option-table.ts';
+import { OPTIONS, type Option } from '../../../settings/option-table.ts';
 import { unknownSettings } from '../../../settings/unknown-settings.ts';
 import { openMirrorIfSound } from '../../roles/open-mirror.ts';
 import type { CommandContext } from './command-context.ts';
@@ -60,6 +60,27 @@ export function checkedSettings<N extends Need>(environment: Environment, need: 
   const wrong = settingProblems(environment, need, isOfSinks);
   if (wrong.length > 0) throw settingsError(isOfSinks ? wrong : settingProblems(environment, need, true));
   return readSettings(environment).values as ConfigFor[N];
+}
+
+/**
+ * Reads the settings of a verb that only looks at a mirror, as far as they are valid: a wrong one counts as its default, a
+ * wrong schedule as off, and a wrong channel as not set. Whoever uses them reports what is wrong afterwards.
+ * @throws CatchwordError CONFIG_INVALID if the path of the mirror is wrong
+ */
+export function usableSettings(environment: Environment): Config {
+  const { values, problems, attempt } = readSettings(environment);
+  if (values.db === undefined) throw settingsError(problems);
+  const defaults = Object.entries<Option>(OPTIONS).flatMap(([key, { fallback, schema }]) =>
+    fallback === undefined ? [] : [[key, schema.parse(fallback)] as const],
+  );
+  const cron = (key: 'fullCron' | 'deltaCron') => {
+    const { [key]: given = 'off' } = values;
+    const isValid = attempt(() => checkCron(OPTIONS[key].env, given) ?? true);
+    return isValid && values.timezone !== undefined ? given : 'off';
+  };
+  const channels = values.channels.filter((channel) => attempt(() => channelConfig(channel)));
+  const schedule = { fullCron: cron('fullCron'), deltaCron: cron('deltaCron') };
+  return { ...Object.fromEntries(defaults), ...values, ...schedule, channels } as Config;
 }
 
 /** Reads the settings of a verb, and names unknown variables on stderr. @throws CatchwordError CONFIG_INVALID */

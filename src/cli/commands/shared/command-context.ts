@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { Input } from '../../../base/input-stream.ts';
-import type { Environment } from '../../../settings/environment.ts';
+import type { DotEnv, Environment } from '../../../settings/environment.ts';
 
 /** The process that runs a command. */
 export interface ProcessContext extends Input {
@@ -16,9 +16,7 @@ export interface ProcessContext extends Input {
 }
 
 /** The process as a command sees it: `.env` completes the environment, and a lost stdout aborts the signal, too. */
-export interface CommandContext extends ProcessContext {
-  /** Names of the variables that only `.env` sets. */
-  readonly fromDotEnv: ReadonlySet<string>;
+export interface CommandContext extends ProcessContext, DotEnv {
   /**
    * Notes what was written through the service, for the error that reports that it could not be printed.
    * @param what was done, with the identifier and without a secret: `created 9781402894626`

@@ -1,12 +1,16 @@
 import type { Command } from 'commander';
+import { settingDigests } from '../../../operate/setting-digests.ts';
+import { otherSettingsTexts, serversOf } from '../../../report/status-report.ts';
 import type { Config } from '../../../settings/config.ts';
+import { lookAt } from '../../../store/file/mirror-path.ts';
 import type { Store } from '../../../store/store.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
-import { loadSettings } from './checked-settings.ts';
+import { loadSettings, usableSettings } from './checked-settings.ts';
 import type { CommandContext } from './command-context.ts';
 import { type JsonOption, print, type Result } from './output-format.ts';
 
-type Access = 'read' | 'write';
+/** `look`: reads, and shows what it can before it reports settings that are wrong. */
+type Access = 'look' | 'read' | 'write';
 
 /** Loads the settings, and opens the mirror while `work` runs. */
 export async function onMirror<T>(
@@ -15,7 +19,12 @@ export async function onMirror<T>(
   work: (store: Store, config: Config) => T | Promise<T>,
 ): Promise<T> {
   const config = loadSettings(context, 'nothing');
-  return await withMirror(config, access === 'read', (store) => work(store, config));
+  return await withMirror(config, access !== 'write', (store) => work(store, config));
+}
+
+/** Says which settings of this command the running processes of a mirror were not started with. */
+export function settingsNotInUse({ clock, environment }: CommandContext, store: Store): string[] {
+  return otherSettingsTexts(serversOf(store, clock.now(), settingDigests(environment)));
 }
 
 /**
@@ -30,9 +39,12 @@ export function mirrorCommand<Given extends readonly unknown[]>(
   jsonHelp = 'print one JSON document',
 ): Command {
   return command.option('--json', jsonHelp).action(async (...given: unknown[]) => {
-    const result = await onMirror(context, access, (store, config) =>
-      work(store, config, ...(given as unknown as Given)),
-    );
-    print(context, command.opts<JsonOption>(), result);
+    const workOn = (store: Store, config: Config) => work(store, config, ...(given as unknown as Given));
+    if (access !== 'look') return print(context, command.opts<JsonOption>(), await onMirror(context, access, workOn));
+    const config = usableSettings(context.environment);
+    // Of settings that are wrong, and name no mirror, only the error is of use.
+    if (lookAt(config.db) === undefined) loadSettings(context, 'nothing');
+    print(context, command.opts<JsonOption>(), await withMirror(config, true, (store) => workOn(store, config)));
+    loadSettings(context, 'nothing');
   });
 }

@@ -1,1 +1,0 @@
-ALTER TABLE `notices` ADD `first_tried_at` integer;

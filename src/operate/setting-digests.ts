@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { CatchwordError } from '../base/errors.ts';
+import { SECRET_NAME } from '../relay/sink-options.ts';
+import { readSettings, type SinkSetting } from '../settings/config.ts';
+import type { Environment } from '../settings/environment.ts';
+import { OPTIONS, type Option } from '../settings/option-table.ts';
+import { differing, type SettingDigests, type StartedSettings } from '../store/schema/started-settings.ts';
+
+/*
+ * A daemon reads its settings when it starts. Its leases show a digest of each, so that `status`, `doctor` and pages can
+ * name the settings that need a restart. A digest would let a reader of the mirror try passwords, so none is made from a
+ * secret: it only counts whether a secret is set. (Files of secrets are read again when they are used.)
+ */
+
+/** They matter only to the process that reads them, or are the same mirror by another path. */
+const OWN: readonly string[] = [
+  'db',
+  'logLevel',
+  'logOutput',
+  'noColour',
+  'tokenStore',
+  'userPassword',
+  'contractSecret',
+];
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 8);
+}
+
+/** An address without user, password and secret options. */
+function withoutSecrets(url: string): string {
+  return (
+    url
+      // The second form is that of a password that is not percent-encoded.
+      .replace(/\/\/(?:[^/?#]*@|[^@/?#]*:(?!\d*[/?#])[^@]*@)/, '//')
+      .replace(/([?#&])([^=&]*)=[^&]*/g, (option, start: string, name: string) =>
+        SECRET_NAME.test(name) ? `${start}${name}` : option,
+      )
+  );
+}
+
+function namedDigest({ url, secret, headers, where, fields }: SinkSetting): string {
+  return digestOf([withoutSecrets(url), secret === undefined, headers === undefined, where, fields]);
+}
+
+/** Digests of settings, whether they are valid or not. */
+export function settingDigests(environment: Environment): SettingDigests {
+  const { values } = readSettings(environment);
+  const options = Object.entries<Option>(OPTIONS).flatMap(([key, { env, secret, fallback, schema }]) => {
+    if (OWN.includes(key)) return [];
+    const value = (values as Readonly<Record<string, unknown>>)[key];
+    const standard = fallback === undefined ? undefined : schema.parse(fallback);
+    const [now, without] = [value, standard].map((one) => digestOf([secret ? one === undefined : one]));
+    return now === without ? [] : [[env, now] as const];
+  });
+  const named = [...values.sinks, ...values.channels].map((one) => [one.env, namedDigest(one)] as const);
+  return Object.fromEntries([...options, ...named]) as SettingDigests;
+}
+
+/**
+ * Notes the settings of a process that starts.
+ * @param again reads `.env` again
+ * @returns a function that tells them, and what has changed since
+ */
+export function noteSettings(environment: Environment, again: () => Environment): () => StartedSettings {
+  const settings = settingDigests(environment);
+  return () => {
+    try {
+      return { settings, changed: differing(settings, settingDigests(again())) };
+    } catch (error) {
+      if (error instanceof CatchwordError) return { settings, changed: ['.env'] };
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,87 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { noteSettings, settingDigests } from '../../src/operate/setting-digests.ts';
+import { withDotEnv } from '../../src/settings/environment.ts';
+import { openStore } from '../../src/store/store.ts';
+import { serve } from '../http/place.ts';
+import { get } from '../http/reader.ts';
+import { runHere } from '../support/in-process.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { receiver } from './scene.ts';
+
+/** A mirror whose daemon was started with what `.env` has now. */
+function started(env: Record<string, string>) {
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const file = join(directory, '.env');
+  const own = settingsFor('https://catalog.example', db);
+  writeFileSync(file, '');
+  const write = (more: Record<string, string>) =>
+    appendFileSync(
+      file,
+      Object.entries(more)
+        .map(([name, value]) => `${name}='${value}'\n`)
+        .join(''),
+    );
+  write(env);
+  const { environment, again } = withDotEnv(own, directory);
+  const store = openStore(db, { settings: noteSettings(environment, again) });
+  onTestFinished(() => store.close());
+  const daemon = store.daemonLease.acquire(Date.now());
+  const relay = store.relayLease.acquire(Date.now());
+  const renew = () => [daemon, relay].map((lease) => lease.renew(Date.now()));
+  const print = async (...args: string[]) => (await runHere(args, own, directory)).stdout;
+  return { db, directory, write, renew, print };
+}
+
+const SAYS = /the daemon \(process \d+ on .+\) was started with other settings: (.+)\. Restart it, so that these count/;
+
+it('a channel, a sink and a limit that a running daemon was not started with are named wherever they are shown', {
+  tags: ['slow'],
+}, async () => {
+  const { url } = await receiver();
+  const here = started({ CATCHWORD_SINK_FILE: 'jsonl:out.jsonl' });
+  const commands = [['status'], ['doctor'], ['sink', 'list']];
+  for (const command of commands) expect(await here.print(...command)).not.toContain('other settings');
+  here.write({
+    CATCHWORD_NOTIFY_TEAM: `slack+${url}/hook#allow=private`,
+    CATCHWORD_SINK_SHOP: 'jsonl:shop.jsonl',
+    CATCHWORD_SINK_FILE_WHERE: 'distributable',
+    CATCHWORD_REMOVAL_LIMIT: '3%',
+  });
+  const names = 'CATCHWORD_NOTIFY_TEAM, CATCHWORD_REMOVAL_LIMIT, CATCHWORD_SINK_FILE, CATCHWORD_SINK_SHOP';
+  for (const command of [...commands, ['notify', 'test', 'team']])
+    expect(SAYS.exec(await here.print(...command))?.[1], command.join(' ')).toBe(names);
+  const status = await here.print('status');
+  expect(status).toContain('sink       shop: new, nothing is delivered before you restart the daemon');
+  expect(status).toContain('team: slack, no message so far, not used as it is set here before you restart the daemon');
+  here.renew();
+  const { web } = await serve(here.db);
+  for (const path of ['/', '/sinks'])
+    expect((await get(`${web.url}${path}`)).text).toContain(`other settings: ${names}`);
+  const { daemon } = JSON.parse((await get(`${web.url}/api/status`)).text) as { daemon: object };
+  expect(daemon).toMatchObject({ other_settings: names.split(', ') });
+});
+
+it('a setting that a command does not have proves nothing about the daemon', async () => {
+  const here = started({ CATCHWORD_SINK_SHOP: 'jsonl:shop.jsonl', CATCHWORD_REMOVAL_LIMIT: '3%' });
+  const elsewhere = await runHere(['status'], { CATCHWORD_DB: here.db }, temporaryDirectory());
+  expect(elsewhere.stdout).toMatch(/daemon {5}process/);
+  expect(elsewhere.stdout).not.toContain('other settings');
+});
+
+it.each([
+  ['postgres://shop:first-word@db.example/shop?table=books', 'postgres://shop:other-word@db.example/shop?table=books'],
+  [
+    'smtp://shop:first-word@mail.example?from=a@b.c&to=d@e.f',
+    'smtp://shop:other-word@mail.example?from=a@b.c&to=d@e.f',
+  ],
+  ['smtp://shop:first?word@mail.example?to=d@e.f', 'smtp://shop:other?word@mail.example?to=d@e.f'],
+  ['redis://db.example?stream=a&password=first-word', 'redis://db.example?stream=a&password=other-word'],
+])('no digest of the address %s is made from its password', (one, other) => {
+  const [first, second] = [one, other].map((url) => settingDigests({ CATCHWORD_SINK_SHOP: url }));
+  expect(first).toEqual(second);
+  const moved = settingDigests({ CATCHWORD_SINK_SHOP: one.replace('example', 'test') });
+  expect(moved).not.toEqual(first);
+});
