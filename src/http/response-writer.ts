@@ -71,6 +71,8 @@ function createWriter(response: ServerResponse, ending: AbortController, parts: 
   // A response that waits behind another one on its connection is not notified when that breaks. There may be many.
   socket.setMaxListeners(0);
   socket.once('close', gone);
+  // It may have closed before, while what is written first was read.
+  if (!isOpen()) gone();
   const slow = () => ending.abort('SLOW_READER' satisfies EndCode);
   waiting.watch(response, { pending: () => pending, end: slow });
 

@@ -98,11 +98,12 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       await watching.stop();
       // Not the HTTP server's own `close`: it breaks connections whose responses are written but not yet received.
       Server.prototype.close.call(app.server);
-      await apart?.stop();
       const drained = new AbortController();
       const ended = Promise.all([endStreams(), endPages()]);
       await Promise.race([waiting.received(), clock.sleep(limits.stopMs, drained.signal)]);
       drained.abort();
+      // Only now: until here, pages with `where` are read to their end.
+      await apart?.stop();
       await app.close();
       await ended;
       await metrics.close();

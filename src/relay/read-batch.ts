@@ -203,7 +203,7 @@ export interface ReadTarget {
   /** Where the texts of a batch go; null for a sink that takes events. */
   readonly nextBuffer: (() => LineBuffer) | null;
   /** Whether the end of a fill removes what it did not deliver, so that no fill delivers removals. */
-  readonly endsFills?: boolean;
+  readonly endsFills: boolean;
   /** After a fill, the last change that may be delivered; default: the newest. */
   readonly judgedTo?: () => number | null;
 }
@@ -223,7 +223,7 @@ export function createBatchReader(
   /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides events that the operator skipped */
   function* steps(
     row: SinkRow,
-    { batch, nextBuffer, endsFills = false, judgedTo = () => Number.MAX_SAFE_INTEGER }: ReadTarget,
+    { batch, nextBuffer, endsFills, judgedTo = () => Number.MAX_SAFE_INTEGER }: ReadTarget,
     cursor: number,
     skipped: readonly number[] = [],
   ): Generator<undefined, Batch | null> {

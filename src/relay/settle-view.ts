@@ -1,5 +1,6 @@
 import type { Unusual } from '../catalog/run-types.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { ViewText } from '../view/view.ts';
 import { createExit, holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
@@ -11,7 +12,18 @@ function isSame(a: ViewText, b: ViewText): boolean {
 }
 
 /**
- * Holds the sink if the wanted view would remove too much of what its store has, or names what no product has.
+ * Says why a view waits for a person: it would remove too much of what the store has, or names what no product has.
+ * @returns null if it may come
+ */
+export function whyHeld(limits: Pick<FeedContext, 'removalLimit'>, forecast: ViewForecast): string | null {
+  const found = tooMany(limits, forecast.removed, forecast.has);
+  if (found !== null) return `its view was changed, and ${leavingText(found)}`;
+  // A store would get, or lose, that member of product after product. What is merely rare may come.
+  return forecast.isMistyped === true ? `its view names a member wrongly: ${forecast.absent?.join('; ')}` : null;
+}
+
+/**
+ * Holds the sink if the wanted view waits for a person.
  * @returns whether it is held
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
@@ -20,15 +32,12 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   // A sink that is older than the first product has nothing to be filled with.
   const asOf = has === null ? store.changes.lastSeq() : Math.max(row.cursor, row.backfillTo);
   const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
-  const found = tooMany(context, forecast.removed, forecast.has);
-  const doubts = (forecast.absent ?? []).join('; ');
-  // A store would get, or lose, that member of product after product. What is merely rare may come.
-  if (found === null && forecast.isMistyped !== true) {
-    if (doubts !== '') context.log.warn({ sink: row.name, reason: doubts }, 'the view may be a mistake');
+  const reason = whyHeld(context, forecast);
+  if (reason === null) {
+    const doubts = forecast.absent?.join('; ');
+    if (doubts !== undefined) context.log.warn({ sink: row.name, reason: doubts }, 'the view may be a mistake');
     return false;
   }
-  const reason =
-    found === null ? `its view names a member wrongly: ${doubts}` : `its view was changed, and ${leavingText(found)}`;
   holdSink(context, row, { why: 'view', ...wanted, forecast, isApproved: false }, reason);
   return true;
 }

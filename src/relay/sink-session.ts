@@ -24,6 +24,11 @@ const RECHECK_MS = 300_000;
 
 const openedSchema = markSchema.extend({ refill: z.string().optional() }).nullable();
 
+/** What decides which changes the sink gets: what was delivered is judged as what is delivered next. */
+function targetOf({ batch, filled }: Sink) {
+  return { batch, endsFills: filled !== undefined };
+}
+
 /** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
 function hasAllUpTo(context: FeedContext, row: SinkRow, sink: Sink, mark: Mark): boolean {
   const { store } = context;
@@ -32,7 +37,7 @@ function hasAllUpTo(context: FeedContext, row: SinkRow, sink: Sink, mark: Mark):
   // Ready events are delivered separately.
   const ready = store.sinks.freed(row.id, 'ready').map(({ seq }) => seq);
   for (let at = cursor; at < row.cursor; ) {
-    const batch = context.read(row, { batch: sink.batch, nextBuffer: null }, at, ready);
+    const batch = context.read(row, { ...targetOf(sink), nextBuffer: null }, at, ready);
     const [first] = batch?.events() ?? [];
     if (batch === null || first !== undefined) return first === undefined || first.seq > row.cursor;
     at = batch.to;
@@ -121,8 +126,9 @@ function createPreparation({ config, log, errorText }: FeedContext, sink: Sink) 
 }
 
 /** What the store has before the end of a fill; null if no fill is to end. */
-async function filledOf({ stopping }: FeedContext, sink: Sink): Promise<Filled | null> {
-  return await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => (await sink.filled?.(deadline)) ?? null, stopping);
+async function filledOf({ stopping }: FeedContext, sink: Sink, kept: readonly string[]): Promise<Filled | null> {
+  const call = async (deadline: AbortSignal) => (await sink.filled?.(kept, deadline)) ?? null;
+  return await answerWithin(FILL_END_TIMEOUT_MS, call, stopping);
 }
 
 /**
@@ -165,10 +171,9 @@ export async function openSession(context: FeedContext) {
   let stored = opened.mark;
 
   const session = {
-    batch: sink.batch,
+    ...targetOf(sink),
     // Each session has memory of its own: a call of an earlier session that hangs may still read its memory.
     nextBuffer: sink.deliverLines === undefined ? null : createLineBuffers(),
-    endsFills: sink.filled !== undefined,
     generation,
     storesMark: opened.storesMark,
     /** The batch after `after`, read while the one before it was delivered. */
@@ -221,7 +226,7 @@ export async function openSession(context: FeedContext) {
       const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
       const vbids = [...new Set(kept.map(({ vbid }) => vbid))];
       const mark = context.markAt(row, row.cursor);
-      const filled = await filledOf(context, sink);
+      const filled = await filledOf(context, sink, vbids);
       if (filled !== null) {
         await requireFilled(context, row, filled, vbids.length);
         if (holdFillEnd(context, row, filled)) return;

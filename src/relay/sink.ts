@@ -120,7 +120,7 @@ export interface Verifier {
 export interface Filled {
   /** Delivered by the fill. */
   readonly delivered: number;
-  /** The others, which the end of the fill removes. */
+  /** The others, which the end of the fill removes: without the products that it keeps. */
   readonly left: number;
 }
 
@@ -154,8 +154,9 @@ export interface Sink {
    * Optional, for a store whose `fillEnds` removes something: its fills deliver no removals, because their end makes them.
    * Called before `fillEnds`; null if no fill is to end. `fillEnds` waits for a person if it would remove too much, and is not
    * called if the mirror has more products than were delivered: then somebody has changed the store.
+   * @param kept as `fillEnds` gets them
    */
-  filled?(signal: AbortSignal): Promise<Filled | null>;
+  filled?(kept: readonly string[], signal: AbortSignal): Promise<Filled | null>;
   /**
    * Optional. Called every few minutes: checks that the store still has what it confirmed, without changing anything.
    * @throws SinkError `unavailable` if it does not; the relay then opens the sink again

@@ -17,7 +17,7 @@ export type Comparison = Awaited<ReturnType<typeof compareView>>;
  * Compares, as of now, what the store of a sink has with what a view would send it. Sends and writes nothing.
  * @param row null: a sink that the mirror does not know yet
  * @param goOn asked at each product: false ends it there
- * @returns `bytes`: how large the store's data is, and would be
+ * @returns `bytes`: how large the store's data is, and would be; `is_changed`: whether the sink has another view now
  */
 export async function compareView(
   store: Reader,
@@ -40,8 +40,8 @@ export async function compareView(
   const views = createPreparedViews(name);
   const counts = await forecastView(store, fed, views, view, asOf, signal, see);
   const { where = null, fields = null } = view ?? {};
-  const had = fed && (viewAt(store.sinks.views(fed.id), fed.generation) ?? WHOLE);
-  const isChanged = had !== null && (had.where !== where || had.fields !== fields);
+  const had = (row && viewAt(store.sinks.views(row.id), row.generation)) ?? WHOLE;
+  const isChanged = had.where !== where || had.fields !== fields;
   const failure = view?.failures().last ?? null;
   return { sink: name, where, fields, ...counts, failure, bytes, is_changed: isChanged, samples };
 }

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Writable } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { changesCommand } from '../../src/cli/commands/changes-command.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
@@ -10,6 +11,7 @@ import { CLI } from '../support/cli.ts';
 import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
+import { unusualRun, usualRun } from '../view/unusual-run.ts';
 
 /** Runs a shell pipeline; stderr shows the exit code of `changes`. */
 async function pipeline(db: string, reader: string): Promise<{ stdout: string; stderr: string }> {
@@ -48,6 +50,29 @@ it('changes --follow keeps running while its reader is slow', async () => {
   const { stdout, stderr } = await ended;
   expect(stdout).toMatch(/^ready\n\{.*"op":"updated".*\}\n$/);
   expect(stderr).toBe('exit 0\n');
+});
+
+it('changes --follow --approved counts what it printed towards --limit, not what waits for a decision', async () => {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
+  bench.change(books(1, 1));
+  unusualRun(bench, books(5, 2));
+  let pauses = 0;
+  const sleep = async (): Promise<void> => {
+    pauses++;
+    usualRun(bench);
+  };
+  const stdout = new PassThrough();
+  const environment = { CATCHWORD_DB: bench.store.path };
+  const command = changesCommand(contextWith({ stdout, environment, clock: { ...systemClock, sleep } }));
+  await command.parseAsync(['--follow', '--approved', '--limit', '3'], { from: 'user' });
+  stdout.end();
+  const seqs = (await text(stdout))
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { sequence: string }).sequence);
+  expect(seqs.map(Number)).toEqual([1, 2, 3]);
+  expect(pauses).toBe(1);
 });
 
 it('changes --follow stops on a signal even if stdout is blocked', async () => {

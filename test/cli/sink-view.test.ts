@@ -80,7 +80,9 @@ it('sink preview counts what a view would change in a store, and sends and write
   expect(said).toContain(
     'it would create 0 products, update 111 and remove 189 of the 300 that the store has; 111 match',
   );
-  expect(said).toContain('it would be held, because CATCHWORD_REMOVAL_LIMIT allows 100 removals');
+  expect(said).toContain(
+    'it would be held, because its view was changed, and would remove 189 of 300 products; CATCHWORD_REMOVAL_LIMIT allows 100: npx catchword sink approve shop',
+  );
   expect(said).toMatch(
     /P1 updated\n {2}now: {2}\{"vbid":"P1","title":"t1","price":1\}\n {2}then: \{"vbid":"P1","title":"t1"\}\n/,
   );
@@ -93,6 +95,21 @@ it('sink preview counts what a view would change in a store, and sends and write
   // Only a changed view is held, not what the mirror already lost.
   bench.change(shop(150, '1').map(({ vbid }) => ({ vbid, body: null })));
   expect(await json('sink', 'preview', 'shop', '--where', '')).toMatchObject({ removed: 150, held: false });
+});
+
+it('sink preview says that a view which names a member wrongly would be held, as the relay decides it', async () => {
+  const { env, relay, isAt, isHeld, json, text } = await scene();
+  const mistyped = { CATCHWORD_SINK_SHOP_FIELDS: 'titel,price' };
+  Object.assign(env, mistyped);
+  const expected = 'it would be held, because its view names a member wrongly: ';
+  expect(await json('sink', 'preview', 'shop')).toMatchObject({ has: 0, held: true });
+  expect(await text('sink', 'preview', 'shop')).toContain(expected);
+  await relay();
+  await isAt(300);
+  Object.assign(env, mistyped);
+  expect(await text('sink', 'preview', 'shop')).toContain(expected);
+  await relay(mistyped);
+  await isHeld();
 });
 
 it('sink preview says on how many products an expression fails, and which option or setting is wrong', async () => {

@@ -1,17 +1,16 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { request } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createReadSteps, inThisThread } from '../../src/http/read-steps.ts';
 import { createSearchApart, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
 import { reading } from '../operate/daemon.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { SOURCE, serveFilled } from './place.ts';
+import { emptyMirror, SOURCE, serve, serveFilled } from './place.ts';
 import { get, openReader } from './reader.ts';
+import { programThat, programThatWaits } from './stand-in-program.ts';
 
 /** The program as it is installed. */
 const PROGRAM = new URL('../../dist/search-program.js', import.meta.url);
@@ -24,20 +23,6 @@ function apart(db: string, options: Partial<SearchApartOptions> = {}) {
   const made = createSearchApart({ db, source: SOURCE, clock: systemClock, program: PROGRAM, ...options, limits });
   onTestFinished(() => made.stop());
   return made;
-}
-
-/** A program that is ready, and does `onMessage` when it is asked. It reads no mirror. */
-function programThat(onMessage: string) {
-  const directory = temporaryDirectory();
-  const program = join(directory, 'program.mjs');
-  const pidFile = join(directory, 'pids');
-  const text = `import { appendFileSync } from 'node:fs';
-    appendFileSync(${JSON.stringify(pidFile)}, process.pid + ' ');
-    process.on('message', () => { ${onMessage} });
-    process.send({ made: [] });`;
-  writeFileSync(program, text);
-  const pids = () => (existsSync(pidFile) ? readFileSync(pidFile, 'utf8').trim().split(' ').map(Number) : []);
-  return { program: pathToFileURL(program), pids };
 }
 
 function isAlive(pid: number): boolean {
@@ -217,19 +202,57 @@ it('a stream whose view took too long ends, and says when to come back', { tags:
   expect(await reader.endCode()).toBe('SEARCH_TIMEOUT');
 });
 
-it('the server stops while a search is under way', async () => {
+it('a server that stops lets a search end that is under way', async () => {
+  const { program, isAsked, letGo } = programThatWaits([]);
+  const { web } = await serve(emptyMirror(), {
+    searchApart: { program, limits: PATIENT },
+    limits: { stopMs: 3_600_000 },
+  });
+  const open = get(`${web.url}/api/products?q=a*`);
+  await expect.poll(isAsked).toBe(true);
+  const stopped = web.stop();
+  await expect(get(`${web.url}/healthz`)).rejects.toThrow(/ECONNREFUSED/);
+  letGo();
+  expect(await open).toMatchObject({ status: 200, text: '[]' });
+  await stopped;
+});
+
+it('a server that stops does not wait for a search that takes longer than the grace time', async () => {
   const { program, pids } = programThat('');
-  const { web } = await serveFilled(
-    { items: 10 },
-    { searchApart: { program, limits: PATIENT }, limits: { stopMs: 3_600_000 } },
-  );
-  const open = [1, 2].map((limit) => get(`${web.url}/api/products?q=a*&limit=${limit}`));
+  const { web } = await serve(emptyMirror(), { searchApart: { program, limits: PATIENT }, limits: { stopMs: 10 } });
+  const open = [1, 2].map((limit) => get(`${web.url}/api/products?q=a*&limit=${limit}`).catch(() => null));
   await expect.poll(() => pids().length).toBe(1);
   await web.stop();
-  for (const { status, text } of await Promise.all(open)) {
-    expect({ status, error: (JSON.parse(text) as { error: unknown }).error }).toMatchObject({
-      status: 503,
-      error: { code: 'STOPPING' },
-    });
-  }
+  await expect.poll(() => pids().some(isAlive)).toBe(false);
+  await Promise.all(open);
+});
+
+it.each([
+  ['takes too long', '', { ...PATIENT, runMs: 50 }, 'SEARCH_TIMEOUT'],
+  ['ends the process that judges it', 'process.exit(1)', PATIENT, 'INTERNAL'],
+])(
+  'an EventSource whose view %s is not refused: its stream ends, and it comes back',
+  async (_, onMessage, limits, code) => {
+    const { program } = programThat(onMessage);
+    const { stream } = await serve(emptyMirror(), { searchApart: { program, limits } });
+    const reader = await openReader(`${stream}?where=1`, { accept: 'text/event-stream' });
+    expect(reader.response.statusCode).toBe(200);
+    expect(await reader.rest()).toEqual([
+      { retry: expect.stringMatching(/^[12]\d{4}$/), event: 'end', data: expect.stringContaining(`"code":"${code}"`) },
+    ]);
+    expect((await get(`${stream}?where=1`)).status).toBeGreaterThanOrEqual(500);
+  },
+);
+
+it('a stream ends whose reader left while its view was judged', async () => {
+  const { program, isAsked, letGo } = programThatWaits('0123456789ab');
+  const { stream, logged } = await serve(emptyMirror(), { searchApart: { program, limits: PATIENT } });
+  const leaving = request(`${stream}?where=1&after=latest`, { agent: false }).end();
+  leaving.on('error', () => {});
+  await expect.poll(isAsked).toBe(true);
+  leaving.destroy();
+  // The server has seen it once it has answered a later connection.
+  await get(stream.replace('/api/changes/stream', '/healthz'));
+  letGo();
+  expect(await logged('stream ended')).toMatchObject({ code: 'GONE', streams: 0 });
 });

@@ -1,8 +1,12 @@
 // @module-tag slow
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { type EndCode, writeStream } from '../../src/http/response-writer.ts';
+import { createApp } from '../../src/http/app.ts';
+import { type EndCode, sendPieces, writeStream } from '../../src/http/response-writer.ts';
+import { addWaiting } from '../../src/http/slow-readers.ts';
 import { changeMessages } from '../../src/http/sse/sse-route.ts';
 import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
 import { serveHttp } from '../support/listen.ts';
@@ -97,6 +101,31 @@ async function endless(text: string, slowReaderMs: number) {
   onTestFinished(() => ending.abort('SHUTDOWN'));
   return { url: `${url}/`, ending, ended, batches: () => batches };
 }
+
+it('a page is not read on if its client left while the first piece was read', async () => {
+  let read = 0;
+  const client = new AbortController();
+  const log = pino({ level: 'silent' });
+  const app = createApp(log, '');
+  onTestFinished(() => app.close());
+  const waiting = addWaiting(app, { clock: systemClock, log, limits: STREAM_LIMITS });
+  const parts = { waiting, clock: systemClock, log, limits: STREAM_LIMITS };
+  const sent = new Promise<void>((resolve) => {
+    app.get('/', async ({ raw }, reply) => {
+      async function* pieces() {
+        const left = once(raw.socket, 'close');
+        client.abort();
+        await left;
+        for (; read < 1_000; read++) yield 'x';
+      }
+      await sendPieces(reply, pieces(), parts).finally(resolve);
+    });
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  await expect(fetch(url, { signal: client.signal })).rejects.toThrow(/abort/);
+  await sent;
+  expect(read).toBe(0);
+});
 
 it('the stream reads at most one batch ahead', async () => {
   // More than the sockets of both sides hold.

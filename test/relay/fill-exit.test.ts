@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
+import { SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { SinkError } from '../../src/relay/sink.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
 import { temporaryMirror } from './feeding.ts';
@@ -83,6 +84,44 @@ for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING
         await wait('it is over', () => sink().held === null);
       },
     );
+
+    it(`is not held for the products with parked events, which it leaves in ${kind}`, async () => {
+      const target = await prepare(server.port, variants[0] ?? '');
+      onTestFinished(() => target.remove());
+      const { change, caughtUp, parked, replay, sink, start, stop } = temporaryMirror();
+      const config = sinkConfig({ env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret });
+      const left: number[] = [];
+      const picky = wrapSink(config, ({ deliver, filled }) => ({
+        filled: async (kept, signal) => {
+          const found = (await filled?.(kept, signal)) ?? null;
+          left.push(found?.left ?? 0);
+          return found;
+        },
+        deliver: async (events, mark, signal) => {
+          if (events.some(({ body }) => body?.includes('"version":2'))) throw new SinkError('refused', 'poison');
+          await deliver(events, mark, signal);
+        },
+      }));
+      const limits = { removalLimit: () => 5 };
+      const size = async () => (await target.read()).products.size;
+      change(titled(300));
+      start(config, limits);
+      await caughtUp();
+      await until('the store is filled', async () => (await size()) === 300);
+      await stop();
+      // The fill delivers nothing of 15 products; another one has gone.
+      change([...titled(15, 2), { vbid: 'P299', body: null }]);
+      replay(0, true);
+      start(picky, limits);
+      await until('the fill has ended', async () => sink().state === 'held' || (await size()) === 299);
+      await stop();
+      start(picky, limits);
+      await until('the next session has asked again', () => left.length === 2);
+      await stop();
+      expect(left).toEqual([1, 0]);
+      expect(sink()).toMatchObject({ state: 'running', held: null });
+      expect(parked()).toHaveLength(15);
+    });
 
     it(`is not held if it takes few products from ${kind}`, async () => {
       const { sink, size } = await renamed(variants[0] ?? '', "title NOT LIKE 't9%'");

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { until } from '../../src/relay/contract/harness.ts';
+import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig, sinkConfigs } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
 import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
@@ -158,6 +158,25 @@ describe('the settings of two sinks', () => {
       error: expect.stringMatching(/^the sinks veteran and newcomer have one store: .*Let newcomer have another/),
     });
     expect((await target.read()).seqs).toHaveLength(40);
+  });
+
+  it('are judged alike by doctor, settings and sink list: one is wrong, the newcomer', async () => {
+    const target = await jsonlTarget();
+    onTestFinished(() => target.remove());
+    const { store, start, deliver, stop } = temporaryMirror();
+    start(sinkAt(SINK_NAME, target.url));
+    await deliver(books(2, 1));
+    await stop();
+    const [mine, newcomer] = [`CATCHWORD_SINK_${SINK_NAME.toUpperCase()}`, 'CATCHWORD_SINK_A'];
+    const settings = { CATCHWORD_DB: store.path, [mine]: target.url, [newcomer]: target.url };
+    for (const verb of ['doctor', 'settings', 'sink list']) {
+      const { stdout, stderr } = await runHere(verb.split(' '), settings, temporaryDirectory());
+      const said = stdout + stderr;
+      expect([verb, /the sinks \w+ and \w+ have one store/.exec(said)?.[0]]).toEqual([
+        verb,
+        `the sinks ${SINK_NAME} and a have one store`,
+      ]);
+    }
   });
 
   it('are named by doctor', async () => {

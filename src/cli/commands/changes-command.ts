@@ -44,13 +44,13 @@ async function printChanges(
   while (left > 0 && !context.signal.aborted) {
     const { changes, to } = reader.changes(cursor, BATCH, left, filter, view);
     const last = approved === true ? approvedTo(store) : Number.MAX_SAFE_INTEGER;
-    for (const change of changes) {
-      if (change.seq > last) break;
+    const due = changes.filter(({ seq }) => seq <= last);
+    for (const change of due) {
       const hasRoom = context.stdout.write(`${eventText(change, store.incarnation, source)}\n`);
       if (!hasRoom) await drained(context);
       if (context.signal.aborted) break;
     }
-    left -= changes.length;
+    left -= due.length;
     // Lets a signal arrive, also while nothing matches or stdout takes everything at once.
     await nextTurn();
     const isRead = to === cursor || cursor >= last;

@@ -17,8 +17,17 @@ export async function withMirror<T>(
 }
 
 /** Opens the mirror for reading; null if there is none yet. */
-export function openMirrorIfAny({ db, dbMode: mode }: Config): Store | null {
+export function openMirrorIfAny({ db, dbMode: mode }: Pick<Config, 'db' | 'dbMode'>): Store | null {
   return lookAt(db) === undefined ? null : openStore(db, { mustExist: true, forReading: true, mode });
+}
+
+/** Opens the mirror for reading; null if there is none yet; undefined if it cannot be opened, which `doctor` explains. */
+export function openMirrorIfSound(config: Parameters<typeof openMirrorIfAny>[0]): Store | null | undefined {
+  try {
+    return openMirrorIfAny(config);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Opens the mirror for reading while `work` runs; null if there is none yet. */

@@ -30,10 +30,13 @@ export function isStream({ routeOptions: { url = '' } }: FastifyRequest): boolea
   return url === STREAM_PATH || url.startsWith(`${LIVE_PATH}/`);
 }
 
-/**
- * Refuses a stream. Any status but 200 would end an EventSource for good, so it gets a stream that has only the reason
- * and when to come back. Its last id stays as it is.
- */
+/** Answers an EventSource with a stream that has only the reason and when to come back. Its last id stays as it is. */
+export function endAtOnce(reply: FastifyReply, clock: Clock, code: EndCode): FastifyReply {
+  const retryMs = RETRY_MS.from + clock.random() * (RETRY_MS.to - RETRY_MS.from);
+  return reply.headers(STREAM_HEADERS).send(endBlock(code, retryMs));
+}
+
+/** Refuses a stream: an EventSource with a stream that ends at once, because any status but 200 would end it for good. */
 export function refuse(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -41,8 +44,7 @@ export function refuse(
   error: HttpError & { readonly code: EndCode },
 ): FastifyReply {
   if (!accepts(request.headers)) return sendError(reply, error);
-  const retryMs = RETRY_MS.from + clock.random() * (RETRY_MS.to - RETRY_MS.from);
-  return reply.headers({ ...error.headers, ...STREAM_HEADERS }).send(endBlock(error.code, retryMs));
+  return endAtOnce(reply.headers(error.headers ?? {}), clock, error.code);
 }
 
 /** How many streams may be open, for safety, and why the next one is refused. */

@@ -8,9 +8,9 @@ import { isPosition } from '../../store/history/log-position.ts';
 import type { ChangeFeed, streamStart } from '../change-feed.ts';
 import { parameters, textParameter } from '../parameters.ts';
 import { APPROVED, type ReaderView, type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
-import { type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
+import { type EndCode, type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { body, sending } from '../route-schema.ts';
-import { accepts, createOpenStreams, refuse, STREAM_HEADERS, STREAM_PATH } from './open-streams.ts';
+import { accepts, createOpenStreams, endAtOnce, refuse, STREAM_HEADERS, STREAM_PATH } from './open-streams.ts';
 
 /** The parts of routes that read the change log. */
 export interface ChangeParts extends RouteParts {
@@ -87,6 +87,14 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
     hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
   });
 
+  /** Names the reason why a stream ends with this error. */
+  function failed(error: unknown): EndCode {
+    if (hasCode(error, 'SEARCH_TIMEOUT')) return 'SEARCH_TIMEOUT';
+    if (hasCode(error, 'INTERRUPTED')) return 'SHUTDOWN';
+    log.error(errorFields(error), 'a stream could not read the mirror');
+    return 'INTERNAL';
+  }
+
   /** @param given where to start, whether the past is wanted, too, and as of which state */
   async function open(reply: FastifyReply, reading: ReaderView, ...given: [string, boolean, 'true' | undefined]) {
     const [position, wantsPast, approved] = given;
@@ -98,14 +106,7 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
     };
     const batch = (seq: number) => changes.batch(seq, reading, approved === 'true');
     reading.streams++;
-    const ended = streams.begin(reply, {
-      write: changeMessages(start, { ...changes, batch }),
-      failed: (error) => {
-        if (hasCode(error, 'SEARCH_TIMEOUT')) return 'SEARCH_TIMEOUT';
-        log.error(errorFields(error), 'a stream could not read the mirror');
-        return 'INTERNAL';
-      },
-    });
+    const ended = streams.begin(reply, { write: changeMessages(start, { ...changes, batch }), failed });
     log.info({ after, streams: streams.count() }, 'stream started');
     const code = await ended;
     reading.streams--;
@@ -121,7 +122,12 @@ export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => P
       schema: method === 'GET' ? SCHEMA : { querystring: QUERY },
       handler: async (request, reply) => {
         const { after, approved, ...text } = request.query;
-        const reading = await views.of(text);
+        const reading = await views.of(text).catch((error: unknown) => {
+          // An expression that is not valid stays so: only then may an EventSource end for good.
+          if (!accepts(request.headers) || hasCode(error, 'USAGE')) throw error;
+          return failed(error);
+        });
+        if (typeof reading === 'string') return endAtOnce(reply, clock, reading);
         // That of a reader that reconnects wins over the address it first used.
         const lastId = String(request.headers['last-event-id'] ?? '');
         // An EventSource gets `event: reset` instead.

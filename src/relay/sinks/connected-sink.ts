@@ -158,7 +158,7 @@ function createSink<Connection, Events>(
     fillBegins: (mark, signal) => call(signal, (opened) => opened.fillBegins?.(mark, signal)),
     fillEnds: (kept, mark, signal) => call(signal, (opened) => opened.fillEnds?.(kept, mark, signal)),
     ...(store.endsFills === true && {
-      filled: (signal) => call(signal, async (opened) => (await opened.filled?.(signal)) ?? null),
+      filled: (kept, signal) => call(signal, async (opened) => (await opened.filled?.(kept, signal)) ?? null),
     }),
     recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),

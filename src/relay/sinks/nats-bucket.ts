@@ -116,13 +116,18 @@ export function createBucket(kv: string) {
       allow_direct: true,
     },
     messageOf,
-    /** Counts what a fill has delivered, and the rest; null if it has ended. @param fill the last message before it */
-    filled: async (open: OpenStream, fill: number): Promise<Filled | null> => {
+    /** Counts what a fill has delivered, and the rest without `kept`; null if it has ended. @param fill the last message before it */
+    filled: async (open: OpenStream, fill: number, kept: readonly string[]): Promise<Filled | null> => {
       const { messages, first_seq } = await open.state();
       if (messages === 0 || first_seq > fill) return null;
       const counts = { delivered: 0, left: 0 };
-      for await (const some of values(open, true))
-        for (const { seq } of some) counts[seq <= fill ? 'left' : 'delivered']++;
+      const isKept = new Set(kept);
+      for await (const some of values(open, true)) {
+        for (const { seq, vbid } of some) {
+          if (seq > fill) counts.delivered++;
+          else if (!isKept.has(vbid)) counts.left++;
+        }
+      }
       return counts;
     },
     /** Removes the keys that a fill did not deliver. @param fill the last message before it */

@@ -256,7 +256,7 @@ export const createNatsSink: SinkFactory = (settings) => {
       fillBegins: async () => {
         fill = last;
       },
-      filled: async () => (await bucket?.filled(opened, fill)) ?? null,
+      filled: async (kept) => (await bucket?.filled(opened, fill, kept)) ?? null,
       fillEnds: async (kept, mark) => bucket?.removeLeft(opened, fill, kept, mark),
       recheck: async () => void (await checkedState()),
       verifier: () =>

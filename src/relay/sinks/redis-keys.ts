@@ -130,6 +130,10 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       await move(WRITE, to, prefix, ...values, ...gone.flatMap((vbid) => [bytesOf(vbid), '']));
     }
 
+    /** A key of the set may have expired, or another program has deleted it. */
+    const countKeys = async (vbids: readonly string[]): Promise<number> =>
+      vbids.length === 0 ? 0 : await db.exists(vbids.map(keyOf));
+
     async function* values() {
       await check();
       for await (const vbids of stored(db)) {
@@ -145,14 +149,17 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       fillBegins: async (start) => {
         for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids.map(bytesOf));
       },
-      filled: async () => {
+      filled: async (kept) => {
         if ((await db.exists(leftKey)) === 0) return null;
-        let [keys, left] = [0, 0];
+        const isKept = new Set(kept);
+        let [keys, old, left] = [0, 0, 0];
         for await (const { length } of stored(db)) keys += length;
-        // A key of the set may have expired, or another program has deleted it.
-        for await (const found of leftIn(db, leftKey))
-          left += found.length === 0 ? 0 : await db.exists(found.map(keyOf));
-        return { delivered: keys - left, left };
+        for await (const found of leftIn(db, leftKey)) {
+          const gone = found.filter((vbid) => !isKept.has(vbid));
+          old += await countKeys(found);
+          left += await countKeys(gone);
+        }
+        return { delivered: keys - old, left };
       },
       fillEnds: async (kept, to) => {
         // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.

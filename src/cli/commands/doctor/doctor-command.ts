@@ -21,7 +21,7 @@ import { requireSameSource } from '../../../sync/source-binding.ts';
 import { absentText, createAbsence, noneText } from '../../../view/absent-members.ts';
 import { type View, viewOrNull, viewText } from '../../../view/view.ts';
 import { viewNotes } from '../../../view/view-notes.ts';
-import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
+import { openMirrorIfSound, withMirror } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { colours, type JsonOption, print } from '../shared/output-format.ts';
@@ -181,15 +181,6 @@ async function examineMirroredSource(
   return address.level === 'ok' ? [address, ...(await examineSource(context, config, mirror))] : [address];
 }
 
-/** @returns the mirror; null if there is none yet; undefined if it cannot be opened, as the check of the mirror says */
-function openedMirror(config: Config): Store | null | undefined {
-  try {
-    return openMirrorIfAny(config);
-  } catch {
-    return undefined;
-  }
-}
-
 async function examineAll(context: CommandContext, withIndexes: boolean): Promise<Finding[]> {
   const findings: Finding[] = [{ check: 'Node.js', ...ok(process.version) }, ...examineSettings(context)];
   // The other checks can do without settings that are missing, but would check the wrong things with wrong ones.
@@ -199,7 +190,7 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
   findings.push(mirror);
   if (mirror.level !== 'failed' && lookAt(config.db) !== undefined)
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
-  const opened = openedMirror(config);
+  const opened = openMirrorIfSound(config);
   try {
     const unused = opened == null ? [] : settingsNotInUse(context, opened);
     findings.push(...unused.map((text): Finding => ({ check: 'settings', level: 'note', text })));

@@ -2,10 +2,17 @@ import type { CatchwordError } from '../../../base/errors.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { checkCron } from '../../../operate/schedule/due.ts';
 import { sinkConfigs } from '../../../relay/sink-config.ts';
-import { type Config, readSettings, type SourceConfig, settingsError } from '../../../settings/config.ts';
+import {
+  type Config,
+  type ReadSettings,
+  readSettings,
+  type SourceConfig,
+  settingsError,
+} from '../../../settings/config.ts';
 import type { Environment } from '../../../settings/environment.ts';
 import { OPTIONS, type Option } from '../../../settings/option-table.ts';
 import { unknownSettings } from '../../../settings/unknown-settings.ts';
+import { openMirrorIfSound } from '../../roles/open-mirror.ts';
 import type { CommandContext } from './command-context.ts';
 import { colours } from './output-format.ts';
 
@@ -16,6 +23,16 @@ export type Need = 'source' | 'nothing';
 export interface ConfigFor {
   readonly source: SourceConfig;
   readonly nothing: Config;
+}
+
+/** The errors of sinks. Which one has fed a store that two of them name, and so goes on, the mirror knows. */
+function sinkProblems({ db, dbMode, sinks }: ReadSettings['values']): CatchwordError[] {
+  const mirror = db === undefined ? undefined : openMirrorIfSound({ db, dbMode });
+  try {
+    return sinkConfigs(sinks, mirror?.sinks.hasFed).flatMap(({ problems = [] }) => problems);
+  } finally {
+    mirror?.close();
+  }
 }
 
 /**
@@ -30,7 +47,7 @@ export function settingProblems(environment: Environment, need: Need, isOfSinks 
     // A default is valid.
     if (cron !== undefined && environment[env] !== undefined) attempt(() => checkCron(env, cron));
   }
-  if (isOfSinks) problems.push(...sinkConfigs(values.sinks).flatMap((sink) => sink.problems ?? []));
+  if (isOfSinks) problems.push(...sinkProblems(values));
   for (const channel of values.channels) attempt(() => channelConfig(channel));
   return problems;
 }

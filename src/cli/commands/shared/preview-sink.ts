@@ -1,8 +1,9 @@
 import { limitOf } from '../../../catalog/product-limit.ts';
 import { requireSink } from '../../../operate/decisions/sink-actions.ts';
+import { whyHeld } from '../../../relay/settle-view.ts';
 import { viewAt } from '../../../relay/store-contents.ts';
 import { type Comparison, compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
-import { type Colours, plural } from '../../../report/text.ts';
+import type { Colours } from '../../../report/text.ts';
 import { type Config, settingsError } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
 import { type GivenView, viewOrNull, viewText } from '../../../view/view.ts';
@@ -29,11 +30,10 @@ export function sinkView(store: Store, { sinks }: Config, name: string, given: G
   return { row, view: viewOrNull(text, { where, fields }, isGiven ? 'USAGE' : 'CONFIG_INVALID') };
 }
 
-function previewLines(c: Colours, found: Comparison, limit: number, isHeld: boolean): string[] {
+function previewLines(c: Colours, found: Comparison, why: string | null): string[] {
   const { sink, samples } = found;
-  const held = isHeld
-    ? `it would be held, because CATCHWORD_REMOVAL_LIMIT allows ${plural(limit, 'removal')}: npx catchword sink approve ${sink}`
-    : 'it would not be held';
+  const held =
+    why === null ? 'it would not be held' : `it would be held, because ${why}: npx catchword sink approve ${sink}`;
   const shown = samples.flatMap((sample) => {
     const { title, now, next } = sampleLines(sample);
     return [c.bold(title), `  now:  ${now}`, `  then: ${next}`];
@@ -58,10 +58,10 @@ export async function previewSink(
   };
   try {
     const found = await compareView(store, name, row, view, context.signal, see);
-    const limit = limitOf(config.removalLimit, found.has);
-    const held = found.is_changed && found.removed > limit;
-    const text = previewLines(colours(context), found, limit, held);
-    return { json: { ...found, removal_limit: limit, held }, text };
+    const removalLimit = (has: number): number => limitOf(config.removalLimit, has);
+    const why = found.is_changed ? whyHeld({ removalLimit }, found) : null;
+    const text = previewLines(colours(context), found, why);
+    return { json: { ...found, removal_limit: removalLimit(found.has), held: why !== null }, text };
   } finally {
     bar?.stop();
   }

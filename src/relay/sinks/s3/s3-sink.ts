@@ -10,7 +10,7 @@ import { FORMATS } from './row-file.ts';
 import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
 import { claimManifest, createDataFiles, type DataFile, readManifest, removeAll } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
-import { countLiving, writeSnapshot } from './s3-snapshot.ts';
+import { countFilled, writeSnapshot } from './s3-snapshot.ts';
 
 /**
  * Files of events in a bucket, one for each delivery, and a manifest that names them and has the mark: effectively once. When
@@ -104,11 +104,9 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
       compactIfMany();
     },
     fillBegins: (mark) => write({ mark, before_fill: current().files.length }),
-    filled: async () => {
+    filled: async (kept) => {
       const { files, before_fill: begin } = current();
-      if (begin === null || begin === 0) return null;
-      const delivered = await countLiving(data, files.slice(begin));
-      return { delivered, left: (await countLiving(data, files)) - delivered };
+      return begin === null || begin === 0 ? null : await countFilled(data, files, begin, kept);
     },
     fillEnds: async (kept) => {
       const { files, before_fill: begin } = current();

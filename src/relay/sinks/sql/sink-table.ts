@@ -121,6 +121,15 @@ async function removeAllUnseen(
   return end;
 }
 
+/** Counts the living products that a fill has delivered, and the others. @param keys of these products; default: all */
+async function countFilled({ db, names }: Pick<SqlTables<never>, 'db' | 'names'>, keys: readonly string[] = []) {
+  const newest = `(SELECT fill FROM ${names.cursor} WHERE table_name = ${db.parameter(1)})`;
+  const these = keys.length === 0 ? '' : `AND t.vbid IN (${keys.map((_, at) => db.parameter(at + 2)).join()})`;
+  const sql = `SELECT count(CASE WHEN t.fill = c.fill THEN 1 END) AS delivered, count(CASE WHEN t.fill < c.fill THEN 1 END) AS "left"
+    FROM ${names.table} AS t, ${newest} AS c WHERE t.removed_at IS NULL ${these}`;
+  return filledSchema.parse(await db.query(sql, [names.key, ...keys]))[0];
+}
+
 /** Decides how far the table is. @param mark what the mirror believes */
 async function positionOf(
   { table, names, db }: Pick<SqlTables<never>, 'table' | 'names' | 'db'>,
@@ -200,12 +209,13 @@ export async function openTable<Changes>(
       await moved(mark, await tables.endFill(last, mark, written));
       fill = { fillEnded: true, isNew: false };
     },
-    filled: async () => {
+    filled: async (kept) => {
       if (fill.fillEnded) return null;
-      const newest = `(SELECT fill FROM ${tables.names.cursor} WHERE table_name = ${db.parameter(1)})`;
-      const sql = `SELECT count(CASE WHEN t.fill = c.fill THEN 1 END) AS delivered, count(CASE WHEN t.fill < c.fill THEN 1 END) AS "left"
-        FROM ${tables.names.table} AS t, ${newest} AS c WHERE t.removed_at IS NULL`;
-      return filledSchema.parse(await db.query(sql, [tables.names.key]))[0];
+      const found = await countFilled(tables);
+      for (let at = 0; at < kept.length; at += STEP) {
+        found.left -= (await countFilled(tables, kept.slice(at, at + STEP))).left;
+      }
+      return found;
     },
     prepareNext: async (events) => {
       prepared = { events, changes: tables.changesOf(events) };
