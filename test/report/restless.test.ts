@@ -116,7 +116,9 @@ it.each([
   expect((await load(settings, 'full')).evidence?.commonChange).toBeUndefined();
 });
 
-it('a run that follows changed settings, or puts back what an unusual run emptied, is not a problem', { tags: ['slow'] }, async () => {
+it('a run that follows changed settings, or puts back what an unusual run emptied, is not a problem', {
+  tags: ['slow'],
+}, async () => {
   const { source, db, settings } = await scene(120);
   source.items = catalog(120, 1);
   await load({ ...settings, CATCHWORD_CURRENCY: 'EUR' }, 'full');
