@@ -42,7 +42,8 @@ export function createWriteTransaction(
     if (broken !== undefined) throw broken;
     if (sqlite.inTransaction) return runWithin(work) as T;
     if (sqlite.readonly) {
-      const hint = 'Run this as the owner of the file; if its file system is mounted for reading only, mount it for writing.';
+      const hint =
+        'Run this as the owner of the file; if its file system is mounted for reading only, mount it for writing.';
       throw new CatchwordError('MIRROR_UNUSABLE', 'the mirror is open for reading only', { hint });
     }
     try {
