@@ -1,18 +1,15 @@
 #!/usr/bin/env node
 
 import { Console } from 'node:console';
-import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
 import { systemClock } from './base/clock.ts';
-import { ADDRESS_MS } from './base/connect-time.ts';
 import { isForcedExitRequired } from './base/forced-exit.ts';
-import { refuseDebugger, STOP_SIGNALS } from './base/lifecycle.ts';
+import { refuseDebugger, STOP_SIGNALS, waitForSlowAddresses } from './base/lifecycle.ts';
 import { run } from './cli/program.ts';
 
 refuseDebugger(process.env.NODE_OPTIONS);
-// The drivers of stores and of the queue connect in their own ways.
-setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);
+waitForSlowAddresses();
 // Some drivers print what a store sent; stdout is data, and a log has no text that was not checked.
 globalThis.console = new Console(new Writable({ write: (_chunk, _encoding, done) => done() }));
 const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor));

@@ -1,8 +1,8 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { request } from 'node:http';
 import type { LookupFunction, Socket } from 'node:net';
-import { ADDRESS_MS } from './connect-time.ts';
 import { messageOf, systemCodeOf } from './errors.ts';
+import { ADDRESS_MS } from './lifecycle.ts';
 import { unbracketed } from './loopback.ts';
 import { authorityOf, type HttpProxy, proxyError } from './proxy.ts';
 import { buildConnector } from './undici.ts';

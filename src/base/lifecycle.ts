@@ -23,6 +23,17 @@ export function refuseDebugger(options = ''): void {
   if (url() !== undefined && ![options, ...process.execArgv].some((one) => /--inspect(?!-port)/.test(one))) close();
 }
 
+/**
+ * How long each address of a host is tried before the next one; milliseconds. Node.js allows 250, so a server on another
+ * continent could never be reached from a network without a route for its other address.
+ */
+export const ADDRESS_MS = 3_000;
+
+/** Gives each address so long in this process, whichever driver connects. */
+export function waitForSlowAddresses(): void {
+  process.getBuiltinModule('node:net').setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);
+}
+
 /** Limits of a thread. Half of what V8 lets young objects take by default, to save memory. */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 24 };
 
