@@ -145,9 +145,8 @@ export function createExit(context: FeedContext) {
         const seen = viewed === null ? change : viewed.of(change);
         if (seen === null) continue;
         // Of what the log no longer holds it is not known whether the store had it.
-        const isGone = seen.op === 'removed' && (viewed === null || seen.before !== null);
         if (seen.op !== 'removed') noteBack(change);
-        else if (isGone && !isDecided(change)) {
+        else if ((viewed === null || seen.before !== null) && !isDecided(change)) {
           const { seq: last, at, vbid } = change;
           Object.assign(lossOf(change), { last, at }).gone.add(vbid);
         }

@@ -27,7 +27,7 @@ export type HeldSink =
   /** `removed` only if the run takes so many products away: an approval allows as many. */
   | { readonly why: 'run'; readonly run: number; readonly reason: string; readonly removed?: number };
 
-/** How many products a run may take away, with the runs of the 24 hours before it that nobody has decided about. */
+/** How many products a run may take away, with the runs of the 24 hours before it that were not approved. */
 export interface ApprovedRemovals {
   readonly run: number;
   readonly removed: number;
