@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 /** A store in memory that can be compared, without sums of its own. */
 function shop() {
   const products = new Map<string, string>();
-  const state = { isDown: false, reading: Promise.resolve() };
+  const state = { isDown: false, isAsked: false, reading: Promise.resolve() };
   const apply = (events: readonly Pick<SinkEvent, 'vbid' | 'body'>[]): void => {
     if (state.isDown) throw new SinkError('unavailable', 'it is down');
     for (const { vbid, body } of events) {
@@ -25,6 +25,7 @@ function shop() {
     compares: { fast: null, deep: 'bodies' },
     digestOf: ({ body }) => digestOf(body ?? ''),
     products: async function* () {
+      state.isAsked = true;
       await state.reading;
       if (state.isDown) throw new SinkError('unavailable', 'it is down');
       // A store may return a product twice.
@@ -159,20 +160,69 @@ it('a repair before which somebody asked for a comparison is done, and not withd
   expect([products.has('P3'), row()?.checkAsked]).toEqual([true, null]);
 });
 
-it('sink verify that is interrupted does not report a defect, and withdraws its request', async () => {
-  const { env, directory, state, row } = await scene();
+/** A scene whose store does not answer until `read` is called, and commands that are interrupted. */
+async function interrupted() {
+  const here = await scene();
   let read = () => {};
-  state.reading = new Promise((resolve) => {
+  here.state.reading = new Promise((resolve) => {
     read = resolve;
   });
-  const interrupt = new AbortController();
-  const ended = runHere(['sink', 'verify', 'shop'], env, directory, { signal: interrupt.signal });
-  await until('it is asked for', () => row()?.checkAsked !== null);
-  interrupt.abort();
-  const { code, stderr } = await ended;
+  const start = (...options: string[]) => {
+    const interrupt = new AbortController();
+    const { signal } = interrupt;
+    const ended = runHere(['sink', 'verify', 'shop', ...options], here.env, here.directory, { signal });
+    return { ended, interrupt: () => interrupt.abort() };
+  };
+  const asked = () => here.row()?.checkAsked;
+  return { ...here, start, asked, read };
+}
+
+it('sink verify that is interrupted does not report a defect, withdraws a repair, and leaves a comparison', async () => {
+  const { start, asked, read, row } = await interrupted();
+  const repair = start('--repair');
+  await until('it is asked for', () => asked() !== null);
+  repair.interrupt();
+  const { code, stderr } = await repair.ended;
   expect({ code, stderr }).toEqual({ code: 130, stderr: 'error interrupted\n' });
+  expect(asked()).toBeNull();
+  // Another command may wait for the same comparison.
+  const comparison = start();
+  await until('it is asked for', () => asked() !== null);
+  const id = asked()?.id;
+  comparison.interrupt();
+  expect((await comparison.ended).code).toBe(130);
+  expect(asked()?.id).toBe(id);
   read();
-  expect(row()?.checkAsked).toBeNull();
+  await until('it was compared', () => row()?.checked?.id === id);
+});
+
+it('sink verify that is interrupted puts back the comparison that its repair replaced', async () => {
+  const { bench, state, products, start, asked, read, row } = await interrupted();
+  for (const vbid of ['E1', 'E2', 'E3']) products.set(vbid, '');
+  bench.store.request((writer) => changeSink(writer, 'verify', 'shop', null, 0));
+  const earlier = asked();
+  await until('it is under way', () => state.isAsked);
+  const repair = start('--repair', '--extra');
+  await until('the repair is asked for', () => asked()?.removesAll === true);
+  repair.interrupt();
+  expect((await repair.ended).code).toBe(130);
+  expect(asked()).toEqual(earlier);
+  read();
+  await until('it was compared', () => asked() === null);
+  expect(row()?.checked).toMatchObject({ id: earlier?.id, repair: false });
+  expect(products.has('E1')).toBe(true);
+});
+
+it('sink verify whose repair somebody withdraws does not take a comparison for it', async () => {
+  const { bench, row, state, start, asked, read } = await interrupted();
+  bench.store.request((writer) => changeSink(writer, 'verify', 'shop', null, 0));
+  const earlier = asked();
+  await until('it is under way', () => state.isAsked);
+  const repair = start('--repair');
+  await until('the repair is asked for', () => asked()?.repair === true);
+  bench.store.request(({ sinks }) => sinks.askCheck(row()?.id ?? 0, earlier ?? null));
+  expect((await repair.ended).stderr).toContain('somebody has withdrawn the request');
+  read();
 });
 
 it('sink verify says that a module has no verify, and does not make a problem of it', async () => {

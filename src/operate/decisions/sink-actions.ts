@@ -9,6 +9,7 @@ import { createHistory } from '../../store/history/history.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Reader } from '../../store/schema/reader.ts';
+import type { CheckRequest } from '../../store/schema/sink-tables.ts';
 import type { RequestWriter } from '../../store/schema/writers.ts';
 import type { SinkAction } from './decision-types.ts';
 
@@ -101,6 +102,11 @@ function skip(store: RequestWriter, sink: SinkRow, seq: number | null, nowMs: nu
   return `${plural(skipped, 'event')} skipped; later ones of the same products ${delivered}`;
 }
 
+/** Whether a request, or its result, does all that another one asks for. */
+export function covers(one: CheckRequest, { deep, repair, removesAll }: Omit<CheckRequest, 'id'>): boolean {
+  return one.deep >= deep && one.repair >= repair && one.removesAll >= removesAll;
+}
+
 /** Asks the relay to compare the store with its source; a relay does so between two deliveries. */
 function askCheck(
   store: RequestWriter,
@@ -116,7 +122,7 @@ function askCheck(
   const repair = action.startsWith('repair');
   const deep = removesAll || action.endsWith('-deep');
   // What somebody else has asked for, which may be under way, is done as well: neither loses its result, or its repair.
-  const isAsked = asked !== null && asked.deep >= deep && asked.repair >= repair && asked.removesAll >= removesAll;
+  const isAsked = asked !== null && covers(asked, { deep, repair, removesAll });
   const all = {
     deep: deep || asked?.deep === true,
     repair: repair || asked?.repair === true,

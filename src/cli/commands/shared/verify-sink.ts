@@ -1,7 +1,7 @@
 import { CatchwordError, EXIT, usageError } from '../../../base/errors.ts';
 import { printable } from '../../../base/printable.ts';
 import type { SinkAction } from '../../../operate/decisions/decision-types.ts';
-import { requireSink } from '../../../operate/decisions/sink-actions.ts';
+import { covers, requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../../operate/decisions/submit-decision.ts';
 import { checkJson } from '../../../report/sink-report.ts';
 import type { SinkRow } from '../../../store/rows/sink-rows.ts';
@@ -61,12 +61,13 @@ async function resultOf(
   for (let { id } = asked; ; ) {
     const { checked: found, checkAsked: next } = requireSink(store, name);
     // Whatever came after this request does the same, and maybe more; the result of either answers it.
-    const isSame = found !== null && found.deep >= asked.deep && found.repair >= asked.repair;
-    if (found !== null && (found.id === id || (next === null && isSame && found.id !== before))) {
+    const isSame = found !== null && covers(found, asked) && found.id !== before;
+    if (found !== null && (found.id === id || (next === null && isSame))) {
       if (found.error === null) return found;
       throw notCompared(name, found.error, found.repair ? 'fully repaired' : 'compared');
     }
-    if (next === null) throw notCompared(name, 'somebody has withdrawn the request');
+    // An interrupted command puts back what was asked for before it, which may be less.
+    if (next === null || !covers(next, asked)) throw notCompared(name, 'somebody has withdrawn the request');
     id = next.id;
     fedSink(context, store, name);
     await context.clock.sleep(POLL_MS, context.signal);
@@ -100,9 +101,11 @@ export async function verifySink(
     return { json: found, text: [head, ...examples, ...(found.advice === '' ? [] : [found.advice])] };
   } finally {
     store.request(({ sinks }) => {
-      const { id, checkAsked } = requireSink(store, name);
-      // Not if another command waits for it, too.
-      if (before.checkAsked === null && checkAsked?.id === asked.id) sinks.askCheck(id, null);
+      const { id, checkAsked, checked } = requireSink(store, name);
+      const earlier = before.checkAsked;
+      // A comparison does no harm, and another command may wait for it, too. A repair goes, and what it replaced comes back.
+      if (!asked.repair || checkAsked?.id !== asked.id || earlier?.id === asked.id) return;
+      sinks.askCheck(id, earlier?.id === checked?.id ? null : earlier);
     });
   }
 }
