@@ -69,6 +69,16 @@ async function* leftIn(db: Redis, leftKey: string): AsyncGenerator<readonly stri
     yield some.map(vbidOf);
 }
 
+/** Rejects a prefix whose keys another sink would remove. */
+async function rejectOuterSink(db: Redis, name: string): Promise<void> {
+  const outer = [...name.matchAll(/:/g)].map(({ index }) => name.slice(0, index + 1));
+  // A user may lack the rights to these.
+  if (outer.length > 0 && (await db.exists(outer).catch(() => 0)) > 0) {
+    const message = `Redis: another sink has keys under ${outer.join(' or ')}. Use another prefix: keys=PREFIX`;
+    throw new SinkError('misconfigured', message);
+  }
+}
+
 /** Makes the sink of `keys=PREFIX`. */
 export function createRedisKeysSink(settings: SinkSettings, name: string): Sink {
   const prefix = `${name}:`;
@@ -82,16 +92,6 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     for await (const found of db.scanBufferStream({ match, count: STEP }) as AsyncIterable<Buffer[]>) {
       const ends = found.map((key) => vbidOf(key.subarray(Buffer.byteLength(prefix))));
       yield ends.filter((end) => ![markKey, leftKey].includes(`${prefix}${end}`));
-    }
-  }
-
-  /** Rejects a prefix whose keys another sink would remove. */
-  async function rejectOuterSink(db: Redis): Promise<void> {
-    const outer = [...name.matchAll(/:/g)].map(({ index }) => name.slice(0, index + 1));
-    // A user may lack the rights to these.
-    if (outer.length > 0 && (await db.exists(outer).catch(() => 0)) > 0) {
-      const message = `Redis: another sink has keys under ${outer.join(' or ')}. Use another prefix: keys=PREFIX`;
-      throw new SinkError('misconfigured', message);
     }
   }
 
@@ -118,7 +118,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
   async function open(db: Redis, mark: Mark): Promise<OpenStore> {
     const { written, check, move } = await openMark(db, [markKey, leftKey]);
     const found = written();
-    await rejectOuterSink(db);
+    await rejectOuterSink(db, name);
     // Without a mark, only keys of a store that was fed before may be ours.
     if (found === null && mark.cursor === 0) await rejectForeignKeys(db);
     await tryToWrite(db);
@@ -163,12 +163,10 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       },
       fillEnds: async (kept, to) => {
         // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.
-        for await (const left of leftIn(db, leftKey))
-          await write(
-            [],
-            left.filter((vbid) => !kept.includes(vbid)),
-            to,
-          );
+        for await (const left of leftIn(db, leftKey)) {
+          const gone = left.filter((vbid) => !kept.includes(vbid));
+          await write([], gone, to);
+        }
       },
       recheck: check,
       verifier: () => createValueVerifier(values, (events, extra, to) => write(events, extra, written() ?? to)),
@@ -184,7 +182,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     open,
     check: async (db, _signal, found) => {
       const mark = await readMark(db, markKey);
-      await rejectOuterSink(db);
+      await rejectOuterSink(db, name);
       await (mark === null ? rejectForeignKeys(db) : found?.(mark));
       await tryToWrite(db);
       await rejectEviction(db);
