@@ -3,11 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-<<<<<<< HEAD
 /** A stand-in for the program that searches. It is ready, reads no mirror, and does `onMessage` when it is asked. */
-=======
-/** Makes a program that a test starts instead of the process of searches. It reads no mirror, and does `onMessage` when it is asked. */
->>>>>>> s4-e
 export function programThat(onMessage: string) {
   const directory = temporaryDirectory();
   const program = join(directory, 'program.mjs');
