@@ -25,8 +25,8 @@ const RECHECK_MS = 300_000;
 const openedSchema = markSchema.extend({ refill: z.string().optional() }).nullable();
 
 /** What decides which changes the sink gets: what was delivered is judged as what is delivered next. */
-function targetOf({ batch, filled }: Sink) {
-  return { batch, endsFills: filled !== undefined };
+function targetOf(sink: Sink) {
+  return { batch: sink.batch, endsFills: sink.filled !== undefined };
 }
 
 /** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
