@@ -88,18 +88,19 @@ for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING
     it(`is not held for the products with parked events, which it leaves in ${kind}`, async () => {
       const target = await prepare(server.port, variants[0] ?? '');
       onTestFinished(() => target.remove());
-      const { change, caughtUp, parked, replay, sink, start, stop } = temporaryMirror();
+      const mirror = temporaryMirror();
+      const { change, caughtUp, parked, replay, start, stop } = mirror;
       const config = sinkConfig({ env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret });
       const left: number[] = [];
-      const picky = wrapSink(config, ({ deliver, filled }) => ({
+      const picky = wrapSink(config, (sink) => ({
         filled: async (kept, signal) => {
-          const found = (await filled?.(kept, signal)) ?? null;
+          const found = (await sink.filled?.(kept, signal)) ?? null;
           left.push(found?.left ?? 0);
           return found;
         },
         deliver: async (events, mark, signal) => {
           if (events.some(({ body }) => body?.includes('"version":2'))) throw new SinkError('refused', 'poison');
-          await deliver(events, mark, signal);
+          await sink.deliver(events, mark, signal);
         },
       }));
       const limits = { removalLimit: () => 5 };
@@ -113,13 +114,13 @@ for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING
       change([...titled(15, 2), { vbid: 'P299', body: null }]);
       replay(0, true);
       start(picky, limits);
-      await until('the fill has ended', async () => sink().state === 'held' || (await size()) === 299);
+      await until('the fill has ended', async () => mirror.sink().state === 'held' || (await size()) === 299);
       await stop();
       start(picky, limits);
       await until('the next session has asked again', () => left.length === 2);
       await stop();
       expect(left).toEqual([1, 0]);
-      expect(sink()).toMatchObject({ state: 'running', held: null });
+      expect(mirror.sink()).toMatchObject({ state: 'running', held: null });
       expect(parked()).toHaveLength(15);
     });
 

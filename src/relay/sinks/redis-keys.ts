@@ -63,6 +63,11 @@ async function textsOf(db: Redis, keys: readonly Buffer[]): Promise<readonly str
   });
 }
 
+/** Counts keys that are there: one may have expired, or another program has deleted it. */
+async function countKeys(db: Redis, keys: readonly Buffer[]): Promise<number> {
+  return keys.length === 0 ? 0 : await db.exists([...keys]);
+}
+
 /** Reads what a fill has noted and not delivered. @param leftKey the key of the set */
 async function* leftIn(db: Redis, leftKey: string): AsyncGenerator<readonly string[]> {
   for await (const some of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>)
@@ -130,10 +135,6 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       await move(WRITE, to, prefix, ...values, ...gone.flatMap((vbid) => [bytesOf(vbid), '']));
     }
 
-    /** A key of the set may have expired, or another program has deleted it. */
-    const countKeys = async (vbids: readonly string[]): Promise<number> =>
-      vbids.length === 0 ? 0 : await db.exists(vbids.map(keyOf));
-
     async function* values() {
       await check();
       for await (const vbids of stored(db)) {
@@ -155,9 +156,8 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         let [keys, old, left] = [0, 0, 0];
         for await (const { length } of stored(db)) keys += length;
         for await (const found of leftIn(db, leftKey)) {
-          const gone = found.filter((vbid) => !isKept.has(vbid));
-          old += await countKeys(found);
-          left += await countKeys(gone);
+          old += await countKeys(db, found.map(keyOf));
+          left += await countKeys(db, found.filter((vbid) => !isKept.has(vbid)).map(keyOf));
         }
         return { delivered: keys - old, left };
       },
