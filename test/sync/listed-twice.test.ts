@@ -81,7 +81,7 @@ it('a product that the list has twice keeps its first content in whatever order 
 });
 
 it.each([
-  ['a delta told the second one', [row('B05', 'SK', { edited: true })], 'CZ'],
+  ['a delta showed the second one', [row('B05', 'SK', { edited: true })], 'CZ'],
   ['the first one changed and no delta tells it', [], 'PL'],
 ])(
   'a product that the list has twice gets the first content in the same night, after %s, though later windows arrive first',
