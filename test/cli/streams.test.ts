@@ -57,8 +57,10 @@ it.each<[string, string[], Reply | string]>([
   const { env, directory } = await place('', () => answer);
   const ended = await runRedirected(args, '> /dev/full', env, directory);
   expect(ended).toMatchObject({ code: 1, signal: null });
-  expect(ended.stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
-  expect(ended.stderr).toContain(`error ${done}, but the output cannot be written: ENOSPC`);
+  const isJson = args.includes('--json');
+  expect(ended.stderr).toMatch(isJson ? /^\{"error":[^\n]+\}\n$/ : /^error [^\n]+\nhint {2}[^\n]+\n$/);
+  const said = isJson ? '"message":"' : 'error ';
+  expect(ended.stderr).toContain(`${said}${done}, but the output cannot be written: ENOSPC`);
 });
 
 it('a full disk behind stdout does not hide the error of a command that failed', async () => {

@@ -308,7 +308,7 @@ it.each([
     `s3://books/x?${END}`,
     `AKIDOTHER:${S3_KEY.secret}`,
     '403 (InvalidAccessKeyId)',
-    'belongs to this endpoint',
+    'check the key, and that it belongs to this endpoint',
   ],
   [
     'a wrong secret',

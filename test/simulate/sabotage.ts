@@ -134,8 +134,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/hostile-sources.test.ts',
     'products that were withdrawn before the mirror knew them do not count',
     'src/sync/verdict.ts',
-    "const unknown = withdrawnAs === 'removed' ? list.unknown() : 0;",
-    "const unknown = withdrawnAs === 'removed' ? 0 : 0;",
+    "const unknown = withdrawnAs === 'removed' || deletedField !== undefined ? list.unknown() : 0;",
+    'const unknown = 0;',
   ),
   bugFor(
     'test/sync/hostile-sources.test.ts',
@@ -739,8 +739,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/view/sink-view.property.test.ts',
     'a changed view is not held',
     'src/relay/settle-view.ts',
-    'if (found === null && forecast.isMistyped !== true) {',
-    'if (forecast.isMistyped !== true) {',
+    'if (found !== null) return `its view was changed',
+    'if (found === undefined) return `its view was changed',
   ),
   bugFor(
     'test/view/sink-view.property.test.ts',
@@ -817,8 +817,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/sweep.test.ts',
     'an empty catalog is not held if every product was announced',
     'src/sync/sweep.ts',
-    'if (total === 0 && remove.length > 0)',
-    'if (total === 0 && unexpected > 0)',
+    'if ((list?.total ?? 0) === 0 && remove.length > 0)',
+    'if ((list?.total ?? 0) === 0 && unexpected > 0)',
   ),
   bugFor(
     'test/sync/removals.test.ts',

@@ -148,7 +148,7 @@ const STATES: Record<string, Row> = {
         sinks.fail(id, 'its fill cannot end', clock.now(), clock.now() + HOUR);
       });
     },
-    problems: ['sink:shop'],
+    problems: ['failing:shop'],
     page: /Sink shop fails\..*its fill cannot end/,
   },
   'a disk that is low': {

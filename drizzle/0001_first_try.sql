@@ -1,0 +1,1 @@
+ALTER TABLE `notices` ADD `first_tried_at` integer;

@@ -1,0 +1,1 @@
+ALTER TABLE `sinks` ADD `approved_removals` text DEFAULT '[]' NOT NULL;
