@@ -80,34 +80,6 @@ it('a product that the list has twice keeps its first content in whatever order 
   expect(territory(place.db)).toBe('SK');
 });
 
-it.each([
-  ['a delta showed the second one', [row('B05', 'SK', { edited: true })], 'CZ'],
-  ['the first one changed and no delta tells it', [], 'PL'],
-])(
-  'a product that the list has twice gets the first content in the same night, after %s, though later windows arrive first',
-  async (_what, told, first) => {
-    const books = BOOKS.filter((body) => !body.includes('B05'));
-    const items = (one: string) => [
-      ...books.slice(0, 30),
-      row('B05', one),
-      ...books.slice(30, 70),
-      row('B05', 'SK', { edited: true }),
-      ...books.slice(70),
-    ];
-    const place = await mirrored(items('CZ'));
-    await place.run();
-    place.source.changed = told;
-    expect(await place.run('delta')).toMatchObject({ updated: told.length });
-    place.source.changed = [];
-    place.source.items = items(first);
-    // The windows in front of it are refused at first.
-    expect(await readLate(place, 10)).toMatchObject({ updated: 1 });
-    expect(territory(place.db)).toBe(first);
-    expect(await readLate(place, 10)).toMatchObject({ proof: 'sealed', updated: 0 });
-    expectExactLog(place.db);
-  },
-);
-
 it('a list with products twice in one answer holds only removals beyond the limit', async () => {
   const items = BOOKS.flatMap((body, at) => (at < 10 ? [body, body] : [body]));
   const { source, db, run } = await mirrored(items, { CATCHWORD_PER_PAGE: '1000', CATCHWORD_REMOVAL_LIMIT: '5' });
