@@ -20,13 +20,13 @@ export async function* productPieces(
   { given, digest }: ReaderView,
   after: string,
   limit: number,
-  asOf?: number,
+  asOf = Number.MAX_SAFE_INTEGER,
 ): AsyncGenerator<string, void> {
   const sum = { count: 0, characters: 0, read: 0, failed: 0 };
   /** Members that no product has had so far. */
   let absent: readonly string[] | undefined;
   // Noted first: what changes while the page is read comes after it.
-  const position = JSON.stringify(store.read(() => idAt(store, asOf ?? store.changes.lastSeq(), digest)));
+  const position = JSON.stringify(store.read(() => idAt(store, Math.min(asOf, store.changes.lastSeq()), digest)));
   let head = '{"products":[';
   let next: string | null = after;
   let atOnce = 20;

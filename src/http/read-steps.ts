@@ -73,7 +73,7 @@ export function createReadSteps(store: Store, fallback: string, clock: Clock) {
     /** @returns what names a view, in ids too */
     digest: (given: GivenView): string => viewOf(given)?.digest ?? '',
     /** Reads products after a key: what the reader gets of them, as elements of a JSON array, and what was read for it. */
-    products: (given: GivenView, after: string, atOnce: number, limit: number, asOf?: number) => {
+    products: (given: GivenView, after: string, atOnce: number, limit: number, asOf: number) => {
       const view = viewOf(given);
       const [isSlow, before] = [slowAfter(SLOW_STEP_MS), failuresOf(view)];
       const absence = createAbsence(view?.paths ?? []);
