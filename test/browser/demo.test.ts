@@ -5,7 +5,7 @@ import { stay } from '../../src/cli/commands/demo/demo-stay.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { shoot, shooting } from './scene.ts';
+import { shoot } from './scene.ts';
 
 /** Starts the demo in this process, until the test ends. @returns the address that it prints */
 async function startDemo(items: number): Promise<string> {
@@ -33,8 +33,8 @@ describe.skipIf(!browserAvailable)('the demo that stays', { tags: ['stores'] }, 
     const viewport = { width: 1100, height: 1000 };
     // The windows are open before the load starts: on a busy machine it could end before them.
     const [{ page }, second] = [await visit({ viewport }), await visit({ viewport, colorScheme: 'dark' })];
-    // For the pictures of the documents, the demo is as large as the one that users see.
-    const url = await startDemo(shooting ? 30_000 : 12_000);
+    // The load takes 40 s at least, so that a busy browser sees its progress.
+    const url = await startDemo(36_000);
     await page.goto(url);
     await page.getByRole('link', { name: 'Run 1' }).click();
     await second.page.goto(`${url}/runs`);
