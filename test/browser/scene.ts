@@ -15,7 +15,7 @@ import { freePort } from '../support/server.ts';
 const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 
 /** Whether to write the pictures of the documents. */
-export const shooting = process.env.CATCHWORD_SCREENSHOTS !== undefined;
+const shooting = process.env.CATCHWORD_SCREENSHOTS !== undefined;
 
 export async function shoot(page: Page, name: string): Promise<void> {
   if (shooting) await page.screenshot({ path: `${IMAGES}${name}.png` });
