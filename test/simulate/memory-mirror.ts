@@ -65,6 +65,8 @@ export function createMemoryMirror(settings: RunSettings) {
     readUpTo: () => null,
     clockSeen: () => null,
     changes: { lastSeq: () => seq },
+    // No run came before.
+    recentRuns: { ended: () => [] },
     products: {
       lastId: () => rows.length,
       changedSeq: (id: number) => rows[id - 1]?.changedSeq ?? 0,
