@@ -29,7 +29,9 @@ async function startDemo(items: number): Promise<string> {
 describe.skipIf(!browserAvailable)('the demo that stays', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
-  it('the demo shows a load from its start until it is sealed, in two windows, and a load that is cancelled', async () => {
+  it('the demo shows a load from its start until it is sealed, in two windows, and a load that is cancelled', {
+    timeout: 900_000,
+  }, async () => {
     const viewport = { width: 1100, height: 1000 };
     // The windows are open before the load starts: on a busy machine it could end before them.
     const [{ page }, second] = [await visit({ viewport }), await visit({ viewport, colorScheme: 'dark' })];
@@ -43,7 +45,7 @@ describe.skipIf(!browserAvailable)('the demo that stays', { tags: ['stores'] }, 
       const [shown] = await page.locator('.progress').allTextContents();
       return shown === undefined ? absent : Number(/\((\d+)%\)/.exec(shown)?.[1] ?? 0);
     };
-    const timeout = 120_000;
+    const timeout = 240_000;
     const loaded = async (): Promise<number> => {
       // A page that took long to render is updated seldom.
       await page.reload();
