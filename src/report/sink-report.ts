@@ -33,8 +33,8 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 export function heldSinkText({ runs }: Reader, { name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
   if (state !== 'held' || held === null) return null;
   if (held.why === 'run') {
-    // It may have emptied more since the sink was held.
-    const unusual = runs.get(held.run)?.unusual;
+    // It may have emptied more since the sink was held, if it is held for that and not for what the run takes away.
+    const unusual = held.removed === undefined ? runs.get(held.run)?.unusual : null;
     const reason = unusual ? unusualReason({ run: held.run, ...unusual }) : held.reason;
     return { ...held, reason, advice: approvalText(name) };
   }
