@@ -38,8 +38,8 @@ export function isControl({ kind }: Pick<Pass, 'kind'>, passes: readonly Pick<Pa
 }
 
 /** Whether a delta shows nearly every product. */
-export function isWholeCatalog(store: Reader, { numItems }: Pick<Pass, 'numItems'>): boolean {
-  return numItems !== null && isNearlyAll(store, numItems);
+export function isWholeCatalog(store: Reader, { from, numItems }: Pick<Pass, 'from' | 'numItems'>): boolean {
+  return from !== null && numItems !== null && isNearlyAll(store, numItems);
 }
 
 /** The fields in which this run has changed a product; null if it created, restored or removed it. */

@@ -88,7 +88,7 @@ function reasonsOf(
       'a delta of plain pages changed while it was read: the next one asks from the same time again',
     !closed && unreadable.length === 0 && 'the source changed faster than its deltas could be read',
     open.length > 0 &&
-      lists.some(({ pass }) => pass.kind !== 'list' && isWholeCatalog(store, pass)) &&
+      lists.some(({ pass }) => isWholeCatalog(store, pass)) &&
       'a delta shows nearly every product: either a job changed them, or the source ignores the time from which deltas ask',
     doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
     contradiction !== undefined && `the source contradicts itself: ${contradiction}`,

@@ -89,6 +89,21 @@ it.each<[string, readonly PassSketch[], string]>([
   expect(stepAfter(passes)).toBe(step);
 });
 
+it('the next step of a full run reads a delta after each repair of a list that has nearly every product', () => {
+  const list: PassSketch = {
+    perPage: 100,
+    windows: [
+      { ids: ids(1, 100), total: 200 },
+      { page: 2, ids: ids(101, 200), total: 200 },
+    ],
+  };
+  const repair: PassSketch = { ...REPAIR, windows: [{ page: 21, perPage: 5, ids: ids(101, 105), total: 200 }] };
+  for (const rounds of [1, 3, 4]) {
+    const passes = [list, DELTA, ...times(rounds, repair, DELTA), repair];
+    expect(stepAfter(passes, { products: 200 })).toMatch(/^delta since/);
+  }
+});
+
 it('the next step of a full run finishes without settling if the list stood still and every product was seen', () => {
   expect(stepAfter([STILL, DELTA], { products: 25 })).toBe('finish');
   expect(stepAfter([STILL, DELTA], { products: 26 })).toMatch(/^settle .* missing 1$/);

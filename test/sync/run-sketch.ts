@@ -73,7 +73,7 @@ function addPass({ runs }: KeeperWriter, runId: number, pass: number, sketch: Pa
     root: pass,
     from: kind === 'list' ? null : START,
     sourceTime: START + at - behind,
-    numItems: null,
+    numItems: windows[0]?.total ?? windows[0]?.ids.length ?? null,
     perPage: 10,
     seam: 2,
     sizeIgnored: false,
