@@ -225,8 +225,10 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     listed,
     /** How many of the products that were seen the source's total should count. */
     counted: () => countProducts(store, passes.filter(isDelta), listed, modifiedIn),
-    /** The last list that was read cannot have changed meanwhile. */
+    /** What the last pass read cannot have changed meanwhile. */
     closed,
+    /** Number of the last pass. */
+    last: last?.pass,
   };
 }
 

@@ -7,7 +7,16 @@ import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } 
 import { isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
-import { type ConcludeSettings, type Conclusion, compareCount, conclude, proofLists, seamsOf } from './verdict.ts';
+import {
+  type ConcludeSettings,
+  type Conclusion,
+  compareCount,
+  conclude,
+  isToldAgain,
+  proofLists,
+  type Settling,
+  seamsOf,
+} from './verdict.ts';
 
 /*
  * Settling: what a run must do before it concludes anything from the absence of a product in its deltas, because a delta
@@ -82,6 +91,14 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   if (last === undefined) throw new Error(`run ${run.id} has no pass`);
   const settled = isSettled(store, passes, settings.overlapMs);
   const lastSettle = passes.findLastIndex(({ kind }) => kind === 'settle');
+  const settles = passes.filter(({ kind }) => kind === 'settle').length;
+  // Further deltas would hold the same product.
+  const isStuck = passes
+    .filter(isDelta)
+    .some(({ runId, pass }) => store.runs.checkpoints(runId, pass).some(({ doubt }) => isUnreadable(doubt)));
+  const next: NextPass = { kind: 'settle', from: settlesFrom(store, run, passes, settings.overlapMs) };
+  const nextFrom = settled || isStuck || settles >= MAX_SETTLES ? null : ownFrom(next, run.id, last.pass + 1);
+  const settling: Settling = { settled, nextFrom };
   let assessed: Assessment | null = null;
   function assessment(): Assessment {
     assessed ??= assessRun(store, run.id);
@@ -95,12 +112,15 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     last,
     /** Whether the last delta was read late enough to show every change. */
     settled,
-    settles: passes.filter(({ kind }) => kind === 'settle').length,
+    settles,
+    settling,
+    /** Whether a delta could not be read whole. */
+    isStuck,
     deltas: passes.slice(lastSettle + 1).filter(({ kind }) => kind === 'delta').length,
     assessment,
     /** Null if no rule has asked for the assessment. */
     seams: () => (assessed === null ? null : seamsOf(assessed)),
-    conclusion: onFirstUse(() => conclude(store, run, assessment(), settled, settings)),
+    conclusion: onFirstUse(() => conclude(store, run, assessment(), settling, settings)),
     /** Number of living products that a full run has not seen. */
     unseen: onFirstUse(() => (run.kind === 'full' ? store.removals.unseen(assessment().seen).length : 0)),
   };
@@ -132,10 +152,8 @@ function settlePass({ store, run, passes, overlapMs }: Situation): NextPass {
 
 /** A delta that cannot be read whole proves nothing, and further ones hold the same product. Lookups may, without deltas. */
 function stopAtUnreadable(situation: Situation): NextPass | 'finish' | null {
-  const { store, passes, conclusion } = situation;
-  const windows = passes.filter(isDelta).flatMap(({ runId, pass }) => store.runs.checkpoints(runId, pass));
-  if (!windows.some(({ doubt }) => isUnreadable(doubt))) return null;
-  return conclusion().mustSettle ? 'finish' : (lookUpUnseen(situation) ?? 'finish');
+  if (!situation.isStuck) return null;
+  return situation.conclusion().mustSettle ? 'finish' : (lookUpUnseen(situation) ?? 'finish');
 }
 
 /** A settling delta that was read too early, or that moved while it was read, is read again. */
@@ -151,8 +169,8 @@ function stopReadingDeltas(situation: Situation): NextPass | 'finish' | null {
 }
 
 /** A delta follows each pass during which products may have been modified. */
-function readDelta({ store, run, passes, last, overlapMs }: Situation): NextPass | null {
-  if (isClosed(store, last)) return null;
+function readDelta({ store, run, passes, last, overlapMs, settling }: Situation): NextPass | null {
+  if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;
   // A delta of a delta only needs what changed while that one was read.
   if (last.kind === 'delta') {
     return { kind: 'delta', from: Math.max(0, (last.sourceTime ?? run.startedAt) - DATE_STEP_MS) };
@@ -205,10 +223,10 @@ function stopRepairing({ settled, settles }: Situation): 'finish' | null {
   return settled && settles >= MAX_SETTLES ? 'finish' : null;
 }
 
-function repairGap({ store, passes, assessment }: Situation): NextPass | null {
+function repairGap({ store, passes, assessment, settling }: Situation): NextPass | null {
   // Where every product counts as modified, nothing joins windows.
   if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
-  const lists = proofLists(assessment());
+  const lists = proofLists(store, assessment(), settling);
   const gap = lists.find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
   return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
 }

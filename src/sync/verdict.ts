@@ -1,5 +1,6 @@
 import type { InPart, ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
+import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, type ReadList, startsBy } from './evidence.ts';
 import { isUnreadable, refusesDelta } from './failed-window.ts';
@@ -8,10 +9,24 @@ import { isWholeCatalog, whyUncontrolled, whyUntold } from './untold.ts';
 
 export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'deletedField' | 'untoldFields'>;
 
+export interface Settling {
+  /** Whether the run's last delta was read late enough to show every change. */
+  readonly settled: boolean;
+  /** Start of the settling delta that the run can still read; milliseconds since 1970, null if it reads none. */
+  readonly nextFrom: number | null;
+}
+
+/** Whether the next settling delta tells what this delta told, so that this one need not be whole. */
+export function isToldAgain(store: Reader, pass: Pass, { nextFrom }: Settling): boolean {
+  if (nextFrom === null || pass.kind !== 'delta' || isWholeCatalog(store, pass)) return false;
+  return startsBy({ from: nextFrom }, pass.from ?? 0);
+}
+
 /** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
-export function proofLists({ lists, list }: Assessment): ReadList[] {
+export function proofLists(store: Reader, { lists, list }: Assessment, settling: Settling): ReadList[] {
   return lists.filter((read, at) => {
     if (read.pass.kind === 'list') return read === list;
+    if (isToldAgain(store, read.pass, settling)) return false;
     return !lists.slice(at + 1).some(({ pass }) => startsBy(pass, read.pass.from ?? 0));
   });
 }
@@ -72,9 +87,10 @@ function reasonsOf(
   store: Reader,
   assessment: Assessment,
   needed: readonly ReadList[],
+  closed: boolean,
   settings: ConcludeSettings,
 ): string[] {
-  const { lists, list, closed } = assessment;
+  const { lists, list } = assessment;
   const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
   const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
   const unreadable = doubts.filter(isUnreadable);
@@ -152,19 +168,21 @@ export function seamsOf({ lists }: Assessment): ListEvidence[] {
   return lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf);
 }
 
-/** Concludes what a run has proven. @param settled whether its last delta was read late enough to show every change */
+/** Concludes what a run has proven; if it must settle, what it will have proven unless the settling delta shows more. */
 export function conclude(
   store: Reader,
   run: Run,
   assessment: Assessment,
-  settled: boolean,
+  settling: Settling,
   settings: ConcludeSettings,
 ) {
-  const { lists, list, closed, seen, listed } = assessment;
+  const { lists, list, seen, listed } = assessment;
   const inPart = store.runs.inPart(run.id);
   const untold = untoldIn(store, run, assessment, settings);
-  const needed = proofLists(assessment);
-  const others = [...reasonsOf(store, assessment, needed, settings), ...untold];
+  const needed = proofLists(store, assessment, settling);
+  const putOff = lists.filter(({ pass }) => isToldAgain(store, pass, settling));
+  const closed = assessment.closed || putOff.some(({ pass }) => pass.pass === assessment.last);
+  const others = [...reasonsOf(store, assessment, needed, closed, settings), ...untold];
   const reasons = [...others, ...whyInPart(inPart)];
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
@@ -209,14 +227,14 @@ export function conclude(
     },
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
     mustSettle:
-      !settled &&
+      !settling.settled &&
       !areRefused &&
       (absent ||
         withdrew ||
         untold.length > 0 ||
         // A late delta may tell that these moved.
         unproven.length > 0 ||
-        restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
+        [...restsOn, ...putOff].some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Every change before the run has been read, with the list; what its deltas show in part may have changed since. */

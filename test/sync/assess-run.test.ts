@@ -34,7 +34,7 @@ function concluded(
   withdrawnAs: 'updated' | 'removed' = 'updated',
 ) {
   const { store, run } = sketchRun({ products: 14, passes, ...sketch });
-  return conclude(store, run, assessRun(store, run.id), settled, { withdrawnAs, untoldFields: [] });
+  return conclude(store, run, assessRun(store, run.id), { settled, nextFrom: null }, { withdrawnAs, untoldFields: [] });
 }
 
 it.each<[string, readonly PassSketch[]]>([
@@ -221,7 +221,13 @@ it('a conclusion must settle before it moves the watermark on a list whose delta
   writeUnder(store.keeperLease, START, ({ runs }) =>
     runs.noteInPart(run.id, { items: 1, leftOut: ['title'], shown: [] }),
   );
-  const found = conclude(store, run, assessRun(store, run.id), false, { withdrawnAs: 'updated', untoldFields: [] });
+  const found = conclude(
+    store,
+    run,
+    assessRun(store, run.id),
+    { settled: false, nextFrom: null },
+    { withdrawnAs: 'updated', untoldFields: [] },
+  );
   expect(found).toMatchObject({ proof: 'open', listRead: true, mustSettle: true });
 });
 

@@ -20,7 +20,13 @@ function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
   const { store, run } = sketchRun({ products: 12, passes: [LIST], ...sketch });
   writeUnder(store.keeperLease, START, ({ removals }) => removals.noteMissing(missedBefore));
   const concluded = {
-    ...conclude(store, run, assessRun(store, run.id), true, { withdrawnAs: 'updated', untoldFields: [] }),
+    ...conclude(
+      store,
+      run,
+      assessRun(store, run.id),
+      { settled: true, nextFrom: null },
+      { withdrawnAs: 'updated', untoldFields: [] },
+    ),
     ...conclusion,
   };
   return sweep(store, run, concluded, { ...SETTINGS, ...settings });
