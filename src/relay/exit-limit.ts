@@ -174,10 +174,10 @@ export function createExit(context: FeedContext) {
 
   /** Holds the sink if a run, with those of the day before it, takes too much away, or more than was approved. */
   async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
-    const { approvedRemovals, approvedRun, cursor } = sink;
+    const { approvedRemovals, cursor } = sink;
     const allowed = new Map(approvedRemovals.map(({ run, removed }) => [run, removed]));
-    // An approval decides about what was counted; after its run, the count starts again.
-    const floorOf = (run: number) => Math.max(0, ...[approvedRun, ...allowed.keys()].filter((one) => one < run));
+    // An approval decides about what was counted; after its run, the count starts again. One of an unusual run has not asked.
+    const floorOf = (run: number) => Math.max(0, ...[...allowed.keys()].filter((one) => one < run));
     const all = [...losses];
     const [next = Number.MAX_SAFE_INTEGER, { at } = { at: 0 }] = all.find(([, { last }]) => last > cursor) ?? [];
     const since = (at || (all.at(-1)?.[1].at ?? 0)) - DAY_MS;
@@ -185,7 +185,7 @@ export function createExit(context: FeedContext) {
     for (const [run, loss] of all) {
       const isPast = loss.last <= cursor;
       if (isPast && run !== unfinished && (run <= floorOf(next) || loss.at < since)) losses.delete(run);
-      if (isPast || run === approvedRun) continue;
+      if (isPast) continue;
       const removed = goneBy(losses, run, loss, floorOf(run));
       if (removed <= removalLimit(0) || removed <= (allowed.get(run) ?? 0)) continue;
       loss.has ??= await productsOf(sink);

@@ -200,6 +200,44 @@ describe('a run that takes many products away', () => {
     expect(products().size).toBe(400);
   });
 
+  it('waits for an answer about what it takes away, also if it is unusual and its empty fields were approved', async () => {
+    const { mirror, products, held, decide } = await fedShop(0, where("body ->> 'price' IS NOT NULL"));
+    mirror.change(shop(400, '1'));
+    await mirror.caughtUp();
+    const run = unusualRun(mirror, shop(200, 'null'));
+    await held();
+    expect(mirror.sink().held).not.toHaveProperty('removed');
+    decide('release');
+    await until(
+      'the sink is held for what leaves',
+      () => mirror.sink().held?.why === 'run' && mirror.sink().state === 'held',
+    );
+    expect(mirror.sink().held).toMatchObject({ run, removed: 200 });
+    expect(products().size).toBe(400);
+    decide('release');
+    await mirror.caughtUp();
+    expect(products().size).toBe(200);
+  });
+
+  it('is counted with the runs before an unusual run whose empty fields were approved', async () => {
+    const { mirror, products, held, decide } = await fedShop(600);
+    const remove = (count: number, from: number): void =>
+      mirror.change(
+        shop(count, '1', from).map(({ vbid }) => ({ vbid, body: null })),
+        newRun(mirror),
+      );
+    remove(100, 0);
+    await mirror.caughtUp();
+    unusualRun(mirror, shop(50, 'null', 200));
+    await held();
+    decide('release');
+    await mirror.caughtUp();
+    remove(100, 100);
+    await held();
+    expect(mirror.sink().held).toMatchObject({ removed: 200 });
+    expect(products().size).toBe(500);
+  });
+
   it.each([
     ['25 hours apart are counted apart', 25, false],
     ['12 hours apart are counted together', 12, true],
