@@ -127,7 +127,9 @@ export function createExit(context: FeedContext) {
   /** Counts what the changes up to the newest one take away. */
   async function judge(sink: SinkRow, from: number): Promise<void> {
     const viewed = viewedChanges(store, sink, from, prepare, history);
-    const filter: ChangeFilter = viewed === null ? { op: ['removed', 'restored'] } : { keys: viewed.keys };
+    // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
+    const filter: ChangeFilter =
+      viewed === null ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys: viewed.keys };
     const last = store.changes.lastSeq();
     const approved = new Map<number, boolean>();
 
@@ -173,7 +175,7 @@ export function createExit(context: FeedContext) {
   }
 
   /** Holds the sink if a run, with those of the day before it, takes too much away, or more than was approved. */
-  async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
+  async function holdIfTooMany(sink: SinkRow, failures: string): Promise<boolean> {
     const { approvedRemovals, cursor } = sink;
     const allowed = new Map(approvedRemovals.map(({ run, removed }) => [run, removed]));
     // An approval decides about what was counted; after its run, the count starts again. One of an unusual run has not asked.
@@ -192,7 +194,7 @@ export function createExit(context: FeedContext) {
       const found = tooMany(context, removed, loss.has);
       if (found === null) continue;
       const others = removed > loss.gone.size ? ' and the runs of the 24 hours before' : '';
-      const reason = `run ${run}, which comes next,${others} ${leavingText(found)}${failures()}`;
+      const reason = `run ${run}, which comes next,${others} ${leavingText(found)}${failures}`;
       holdSink(context, sink, { why: 'run', run, removed, reason }, reason);
       return true;
     }
@@ -217,10 +219,10 @@ export function createExit(context: FeedContext) {
       const failed = () => (config.view && prepare(config.view)?.failures()) ?? { count: 0, last: null };
       const { count: failedBefore } = failed();
       await judge(sink, judgedTo ?? countedFrom(sink));
-      const isHeld = await holdIfTooMany(sink, () => {
-        const { count, last } = failed();
-        return count === failedBefore ? '' : `. An expression of its view fails on ${last}`;
-      });
+      // Of these changes: to count what the store has evaluates the view for every product.
+      const { count, last } = failed();
+      const failures = count === failedBefore ? '' : `. An expression of its view fails on ${last}`;
+      const isHeld = await holdIfTooMany(sink, failures);
       noteViewFailures(false);
       return isHeld;
     },

@@ -150,6 +150,23 @@ describe('a run that takes many products away', () => {
     expect(products().size).toBe(200);
   });
 
+  it('is not blamed on a product on which an expression failed when it was created, earlier that day', async () => {
+    const view = where('json(subtitle) IS NOT NULL');
+    const { mirror, held, restart } = await fedShop(0, view);
+    mirror.change([...changed(300, '"subtitle":"1"'), ...changed(1, '"subtitle":"x"', 300)]);
+    await mirror.caughtUp();
+    await restart(view);
+    mirror.change(
+      shop(200, '1').map(({ vbid }) => ({ vbid, body: null })),
+      newRun(mirror),
+    );
+    await held();
+    const { held: why } = mirror.sink();
+    expect(why?.why === 'run' && why.reason).toMatch(
+      /would remove 200 of 300 products; CATCHWORD_REMOVAL_LIMIT allows 150$/,
+    );
+  });
+
   it('is counted with products that it changes, or removes, after they have left', async () => {
     const { mirror, products, held, restart } = await fedShop(0, where("format = 'EPUB'"));
     mirror.change(changed(600, '"format":"EPUB"'));
