@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
+import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { fedShop, shop, where } from './fed-shop.ts';
@@ -148,6 +149,29 @@ describe('a run that takes many products away', () => {
     mirror.change(changed(160, '"format":"epub"', 400), newRun(mirror));
     await held();
     expect(products().size).toBe(200);
+  });
+
+  it('is not approved by a second click on the button for the run before it', async () => {
+    const view = where("format = 'EPUB'");
+    const { mirror, products, held, restart } = await fedShop(0, view);
+    mirror.change(changed(600, '"format":"EPUB"'));
+    await mirror.caughtUp();
+    await mirror.stop();
+    const first = newRun(mirror);
+    mirror.change(changed(200, '"format":"epub"'), first);
+    mirror.change(changed(200, '"format":"epub"', 200), newRun(mirror));
+    await restart(view);
+    await held();
+    const click = () => mirror.store.request((writer) => changeSink(writer, 'release', SINK_NAME, first, 0));
+    click();
+    await until('the next run holds it', () => {
+      const { state, held: why } = mirror.sink();
+      return state === 'held' && why?.why === 'run' && why.run > first;
+    });
+    expect(click).toThrow(
+      expect.objectContaining({ code: 'USAGE', message: 'contract is held for another reason by now' }),
+    );
+    expect(products().size).toBe(600);
   });
 
   it('is not blamed on a product on which an expression failed when it was created, earlier that day', async () => {
