@@ -44,7 +44,7 @@ function namedDigest({ url, secret, headers, where, fields }: SinkSetting): stri
   return digestOf([withoutSecrets(url), secret === undefined, headers === undefined, where, fields]);
 }
 
-/** The variables of a process, with the path of a file in place of its content. */
+/** The variables of a process; the path of a file stands for its content. */
 function withoutFiles(given: Environment): Environment {
   const options = Object.values<Option>(OPTIONS).map(({ env }) => env);
   const paths = Object.entries(given).flatMap(([file, path]) => {

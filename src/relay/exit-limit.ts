@@ -105,6 +105,17 @@ function goneBy(losses: ReadonlyMap<number, RunLoss>, run: number, { at }: RunLo
   return gone.size;
 }
 
+/** Tells whether a person, or the source before it, has decided that a product goes. */
+function createDecided({ runs }: FeedContext['store']) {
+  const approved = new Map<number, boolean>();
+  return ({ op, before, runId }: RecordedChange): boolean => {
+    if (op !== 'removed') return false;
+    const run = approved.has(runId) ? undefined : runs.get(runId);
+    if (run !== undefined) approved.set(runId, holdOf(run)?.verdict === 'approved');
+    return approved.get(runId) === true || isWithdrawnBody(before ?? '{}');
+  };
+}
+
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
 export function createExit(context: FeedContext) {
   const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
@@ -131,16 +142,7 @@ export function createExit(context: FeedContext) {
     const filter: ChangeFilter =
       viewed === null ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys: viewed.keys };
     const last = store.changes.lastSeq();
-    const approved = new Map<number, boolean>();
-
-    /** Whether a person, or the source before it, has decided that the product goes. */
-    function isDecided({ op, before, runId }: RecordedChange): boolean {
-      if (op !== 'removed') return false;
-      const run = approved.has(runId) ? undefined : store.runs.get(runId);
-      if (run !== undefined) approved.set(runId, holdOf(run)?.verdict === 'approved');
-      return approved.get(runId) === true || isWithdrawnBody(before ?? '{}');
-    }
-
+    const isDecided = createDecided(store);
     for (let at = from; at < last; ) {
       const { changes, to } = history.matching(at, STEP, filter);
       for (const change of changes) {

@@ -11,6 +11,10 @@ function changed(count: number, members: string, from = 0) {
   return shop(count, `1,${members}`, from);
 }
 
+function removed(count: number, from = 0) {
+  return shop(count, '1', from).map(({ vbid }) => ({ vbid, body: null }));
+}
+
 describe('a run that takes many products away', () => {
   it.each([
     ['whose data leaves the view', where("format = 'EPUB'"), '"format":"EPUB"', '"format":"epub"'],
@@ -180,10 +184,7 @@ describe('a run that takes many products away', () => {
     mirror.change([...changed(300, '"subtitle":"1"'), ...changed(1, '"subtitle":"x"', 300)]);
     await mirror.caughtUp();
     await restart(view);
-    mirror.change(
-      shop(200, '1').map(({ vbid }) => ({ vbid, body: null })),
-      newRun(mirror),
-    );
+    mirror.change(removed(200), newRun(mirror));
     await held();
     const { held: why } = mirror.sink();
     expect(why?.why === 'run' && why.reason).toMatch(
@@ -199,10 +200,7 @@ describe('a run that takes many products away', () => {
     await mirror.stop();
     mirror.change(changed(400, '"format":"epub"'), run);
     mirror.change(changed(200, '"format":"epub","edition":2'), run);
-    mirror.change(
-      shop(200, '1', 200).map(({ vbid }) => ({ vbid, body: null })),
-      run,
-    );
+    mirror.change(removed(200, 200), run);
     await restart(where("format = 'EPUB'"));
     await held();
     expect(mirror.sink().held).toMatchObject({ removed: 400 });
@@ -231,7 +229,7 @@ describe('a run that takes many products away', () => {
     const { mirror, products, held, decide } = await fedShop(400);
     unusualRun(mirror, shop(300, 'null'));
     await held();
-    const gone = shop(200, '1', 100).map(({ vbid }) => ({ vbid, body: null }));
+    const gone = removed(200, 100);
     const run = newRun(mirror);
     mirror.change(gone, run);
     unusualRun(mirror, shop(50, '{}'));
@@ -262,11 +260,7 @@ describe('a run that takes many products away', () => {
 
   it('is counted with the runs before an unusual run whose empty fields were approved', async () => {
     const { mirror, products, held, decide } = await fedShop(600);
-    const remove = (count: number, from: number): void =>
-      mirror.change(
-        shop(count, '1', from).map(({ vbid }) => ({ vbid, body: null })),
-        newRun(mirror),
-      );
+    const remove = (count: number, from: number): void => mirror.change(removed(count, from), newRun(mirror));
     remove(100, 0);
     await mirror.caughtUp();
     unusualRun(mirror, shop(50, 'null', 200));
@@ -287,7 +281,7 @@ describe('a run that takes many products away', () => {
     await mirror.stop();
     const now = Date.now();
     for (const [index, from] of [0, 100].entries()) {
-      const gone = shop(100, '1', from).map(({ vbid }) => ({ vbid, body: null }));
+      const gone = removed(100, from);
       mirror.change(gone, newRun(mirror), now + (1 + index) * hours * 3_600_000);
     }
     await restart(null);
@@ -344,10 +338,7 @@ describe('a run that takes many products away', () => {
 
   it('holds a sink of whole products whose source withdraws them, which the setting removes at once', async () => {
     const { mirror, products, held } = await fedShop(300);
-    mirror.change(
-      shop(200, '1').map(({ vbid }) => ({ vbid, body: null })),
-      newRun(mirror),
-    );
+    mirror.change(removed(200), newRun(mirror));
     await held();
     expect(products().size).toBe(300);
   });
@@ -355,16 +346,10 @@ describe('a run that takes many products away', () => {
   it('does not hold a sink for removals that an operator approved, or that the source announced', async () => {
     const { mirror, products } = await fedShop(600);
     const approved = newRun(mirror, ['held until approved: 200 removals are more than the limit of 150']);
-    mirror.change(
-      shop(200, '1').map(({ vbid }) => ({ vbid, body: null })),
-      approved,
-    );
+    mirror.change(removed(200), approved);
     await mirror.caughtUp();
     mirror.change(changed(200, '"distributable":false', 200), newRun(mirror));
-    mirror.change(
-      shop(200, '1', 200).map(({ vbid }) => ({ vbid, body: null })),
-      newRun(mirror),
-    );
+    mirror.change(removed(200, 200), newRun(mirror));
     await mirror.caughtUp();
     expect(products().size).toBe(200);
   });
@@ -372,10 +357,7 @@ describe('a run that takes many products away', () => {
   it('is the reason that people read, although it also empties prices', async () => {
     const { mirror, held } = await fedShop(300);
     const run = newRun(mirror);
-    mirror.change(
-      shop(200, '1').map(({ vbid }) => ({ vbid, body: null })),
-      run,
-    );
+    mirror.change(removed(200), run);
     await held();
     const { store } = mirror;
     writeUnder(store.keeperLease, Date.now(), ({ runs }) =>
