@@ -56,6 +56,7 @@ const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
     approved: APPROVED,
     limit: LIMIT,
   }),
+  errors: [404],
 });
 const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
   operationId: 'getProduct',

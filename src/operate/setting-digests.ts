@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CatchwordError } from '../base/errors.ts';
 import { SECRET_NAME } from '../relay/sink-options.ts';
-import { readSettings, type SinkSetting } from '../settings/config.ts';
+import { isNamed, readSettings, type SinkSetting } from '../settings/config.ts';
 import type { Environment } from '../settings/environment.ts';
 import { OPTIONS, type Option } from '../settings/option-table.ts';
 import { differing, type SettingDigests, type StartedSettings } from '../store/schema/started-settings.ts';
@@ -9,7 +9,8 @@ import { differing, type SettingDigests, type StartedSettings } from '../store/s
 /*
  * A daemon reads its settings when it starts. Its leases show a digest of each, so that `status`, `doctor` and pages can
  * name the settings that need a restart. A digest would let a reader of the mirror try passwords, so none is made from a
- * secret: it only counts whether a secret is set. (Files of secrets are read again when they are used.)
+ * secret: it only counts whether a secret is set. Of a variable that ends in _FILE, only the path counts: the file is read
+ * again when it is used, and it may be a pipe, be gone since the start, or not be readable for the user of a command.
  */
 
 /** They matter only to the process that reads them, or are the same mirror by another path. */
@@ -43,14 +44,26 @@ function namedDigest({ url, secret, headers, where, fields }: SinkSetting): stri
   return digestOf([withoutSecrets(url), secret === undefined, headers === undefined, where, fields]);
 }
 
+/** The variables of a process; the path of a file stands for its content. */
+function withoutFiles(given: Environment): Environment {
+  const options = Object.values<Option>(OPTIONS).map(({ env }) => env);
+  const paths = Object.entries(given).flatMap(([file, path]) => {
+    const [, name = ''] = /(.+)_FILE$/.exec(file) ?? [];
+    if (given[name] || !(isNamed(name) || options.includes(name))) return [];
+    return [[file, undefined] as const, [name, path] as const];
+  });
+  return { ...given, ...Object.fromEntries(paths) };
+}
+
 /** Digests of settings, whether they are valid or not. */
-export function settingDigests(environment: Environment): SettingDigests {
+export function settingDigests(given: Environment): SettingDigests {
+  const environment = withoutFiles(given);
   const { values } = readSettings(environment);
   const options = Object.entries<Option>(OPTIONS).flatMap(([key, { env, secret, fallback, schema }]) => {
     if (OWN.includes(key)) return [];
-    const value = (values as Readonly<Record<string, unknown>>)[key];
-    const standard = fallback === undefined ? undefined : schema.parse(fallback);
-    const [now, without] = [value, standard].map((one) => digestOf([secret ? one === undefined : one]));
+    const value = secret ? Boolean(environment[env]) : (values as Readonly<Record<string, unknown>>)[key];
+    const standard = secret ? false : fallback === undefined ? undefined : schema.parse(fallback);
+    const [now, without] = [value, standard].map((one) => digestOf([one]));
     return now === without ? [] : [[env, now] as const];
   });
   const named = [...values.sinks, ...values.channels].map((one) => [one.env, namedDigest(one)] as const);

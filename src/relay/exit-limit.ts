@@ -105,6 +105,17 @@ function goneBy(losses: ReadonlyMap<number, RunLoss>, run: number, { at }: RunLo
   return gone.size;
 }
 
+/** Tells whether a person, or the source before it, has decided that a product goes. */
+function createDecided({ runs }: FeedContext['store']) {
+  const approved = new Map<number, boolean>();
+  return ({ op, before, runId }: RecordedChange): boolean => {
+    if (op !== 'removed') return false;
+    const run = approved.has(runId) ? undefined : runs.get(runId);
+    if (run !== undefined) approved.set(runId, holdOf(run)?.verdict === 'approved');
+    return approved.get(runId) === true || isWithdrawnBody(before ?? '{}');
+  };
+}
+
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
 export function createExit(context: FeedContext) {
   const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
@@ -127,18 +138,11 @@ export function createExit(context: FeedContext) {
   /** Counts what the changes up to the newest one take away. */
   async function judge(sink: SinkRow, from: number): Promise<void> {
     const viewed = viewedChanges(store, sink, from, prepare, history);
-    const filter: ChangeFilter = viewed === null ? { op: ['removed', 'restored'] } : { keys: viewed.keys };
+    // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
+    const filter: ChangeFilter =
+      viewed === null ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys: viewed.keys };
     const last = store.changes.lastSeq();
-    const approved = new Map<number, boolean>();
-
-    /** Whether a person, or the source before it, has decided that the product goes. */
-    function isDecided({ op, before, runId }: RecordedChange): boolean {
-      if (op !== 'removed') return false;
-      const run = approved.has(runId) ? undefined : store.runs.get(runId);
-      if (run !== undefined) approved.set(runId, holdOf(run)?.verdict === 'approved');
-      return approved.get(runId) === true || isWithdrawnBody(before ?? '{}');
-    }
-
+    const isDecided = createDecided(store);
     for (let at = from; at < last; ) {
       const { changes, to } = history.matching(at, STEP, filter);
       for (const change of changes) {
@@ -173,11 +177,11 @@ export function createExit(context: FeedContext) {
   }
 
   /** Holds the sink if a run, with those of the day before it, takes too much away, or more than was approved. */
-  async function holdIfTooMany(sink: SinkRow, failures: () => string): Promise<boolean> {
-    const { approvedRemovals, approvedRun, cursor } = sink;
+  async function holdIfTooMany(sink: SinkRow, failures: string): Promise<boolean> {
+    const { approvedRemovals, cursor } = sink;
     const allowed = new Map(approvedRemovals.map(({ run, removed }) => [run, removed]));
-    // An approval decides about what was counted; after its run, the count starts again.
-    const floorOf = (run: number) => Math.max(0, ...[approvedRun, ...allowed.keys()].filter((one) => one < run));
+    // An approval decides about what was counted; after its run, the count starts again. One of an unusual run has not asked.
+    const floorOf = (run: number) => Math.max(0, ...[...allowed.keys()].filter((one) => one < run));
     const all = [...losses];
     const [next = Number.MAX_SAFE_INTEGER, { at } = { at: 0 }] = all.find(([, { last }]) => last > cursor) ?? [];
     const since = (at || (all.at(-1)?.[1].at ?? 0)) - DAY_MS;
@@ -185,14 +189,14 @@ export function createExit(context: FeedContext) {
     for (const [run, loss] of all) {
       const isPast = loss.last <= cursor;
       if (isPast && run !== unfinished && (run <= floorOf(next) || loss.at < since)) losses.delete(run);
-      if (isPast || run === approvedRun) continue;
+      if (isPast) continue;
       const removed = goneBy(losses, run, loss, floorOf(run));
       if (removed <= removalLimit(0) || removed <= (allowed.get(run) ?? 0)) continue;
       loss.has ??= await productsOf(sink);
       const found = tooMany(context, removed, loss.has);
       if (found === null) continue;
       const others = removed > loss.gone.size ? ' and the runs of the 24 hours before' : '';
-      const reason = `run ${run}, which comes next,${others} ${leavingText(found)}${failures()}`;
+      const reason = `run ${run}, which comes next,${others} ${leavingText(found)}${failures}`;
       holdSink(context, sink, { why: 'run', run, removed, reason }, reason);
       return true;
     }
@@ -217,10 +221,10 @@ export function createExit(context: FeedContext) {
       const failed = () => (config.view && prepare(config.view)?.failures()) ?? { count: 0, last: null };
       const { count: failedBefore } = failed();
       await judge(sink, judgedTo ?? countedFrom(sink));
-      const isHeld = await holdIfTooMany(sink, () => {
-        const { count, last } = failed();
-        return count === failedBefore ? '' : `. An expression of its view fails on ${last}`;
-      });
+      // Of these changes: to count what the store has evaluates the view for every product.
+      const { count, last } = failed();
+      const failures = count === failedBefore ? '' : `. An expression of its view fails on ${last}`;
+      const isHeld = await holdIfTooMany(sink, failures);
       noteViewFailures(false);
       return isHeld;
     },

@@ -60,6 +60,9 @@ function isOneProcess({ daemon, relay }: Servers): boolean {
   return daemon?.pid === relay?.pid && daemon?.host === relay?.host;
 }
 
+/** What a process that only delivers to sinks reads of the settings. */
+const OF_RELAY = /^(?:CATCHWORD_(?:SINK_.+|REMOVAL_LIMIT)|.+_PROXY|\.env)$/;
+
 /**
  * The daemon, and the process that delivers to the sinks, with the settings of each that are not in use. In a daemon both
  * are one process; apart, only the second one needs the settings of sinks.
@@ -67,12 +70,11 @@ function isOneProcess({ daemon, relay }: Servers): boolean {
 export function serversOf({ daemonLease, relayLease }: Store, nowMs: number, own?: SettingDigests): Servers {
   const daemon = holderJson(daemonLease.holder(nowMs), own);
   const relay = holderJson(relayLease.holder(nowMs), own);
-  const only = (server: typeof daemon, isOfSinks: boolean) => {
-    const isHere = (name: string) => name.startsWith('CATCHWORD_SINK_') === isOfSinks;
-    return server && { ...server, other_settings: server.other_settings.filter(isHere) };
-  };
+  const only = (server: typeof daemon, isRead: (name: string) => boolean) =>
+    server && { ...server, other_settings: server.other_settings.filter(isRead) };
   if (relay === null || isOneProcess({ daemon, relay })) return { daemon, relay };
-  return { daemon: only(daemon, false), relay: only(relay, true) };
+  const isOfSink = (name: string) => name.startsWith('CATCHWORD_SINK_');
+  return { daemon: only(daemon, (name) => !isOfSink(name)), relay: only(relay, (name) => OF_RELAY.test(name)) };
 }
 
 /** Says which settings are not in use, in a sentence for each process. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { CatchwordError, systemCodeOf } from '../base/errors.ts';
 
@@ -41,7 +41,7 @@ export interface DotEnv {
   readonly environment: Environment;
   /** Names of the variables that only `.env` sets. */
   readonly fromDotEnv: ReadonlySet<string>;
-  /** Reads `.env` again. @throws CatchwordError CONFIG_INVALID */
+  /** Reads `.env` again, but not a pipe, which may block this process. @throws CatchwordError CONFIG_INVALID */
   readonly again: () => Environment;
 }
 
@@ -55,6 +55,8 @@ export function withDotEnv(ofProcess: Environment, directory: string): DotEnv {
   // A carriage return alone ends a line, too: otherwise the next line, perhaps a key, would be quoted with this one.
   const added = inUpperCase(existsSync(file) ? parseEnv(readText('.env', file).replaceAll(/\r\n?/g, '\n')) : {});
   const names = Object.keys(added).filter((name) => own[name] === undefined);
-  const again = () => withDotEnv(ofProcess, directory).environment;
-  return { environment: { ...added, ...own }, fromDotEnv: new Set(names), again };
+  const environment = { ...added, ...own };
+  const isPipe = () => existsSync(file) && statSync(file).isFIFO();
+  const again = () => (isPipe() ? environment : withDotEnv(ofProcess, directory).environment);
+  return { environment, fromDotEnv: new Set(names), again };
 }

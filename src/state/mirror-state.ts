@@ -1,6 +1,5 @@
 import type { Run } from '../catalog/run-types.ts';
 import { type Disk, diskOf } from '../store/file/open-mirror-file.ts';
-import type { EndedRun } from '../store/rows/recent-runs.ts';
 import { holdsLog, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';
@@ -63,8 +62,8 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
  * The unusual run that is still a problem: no usual run has read everything since, or a sink waits for its approval.
  * @returns it, with the names of the sinks that wait
  */
-function unusualRun({ runs }: Store, ended: readonly EndedRun[], sinks: readonly SinkRow[]) {
-  const newest = ended.find(({ state }) => state !== 'failed');
+function unusualRun({ recentRuns, runs }: Store, sinks: readonly SinkRow[]) {
+  const [newest] = recentRuns.read(null, 1);
   const fed = sinks.filter(holdsLog);
   const found = runs.unusual(Math.min((newest?.id ?? 0) - 1, ...fed.map(({ approvedRun }) => approvedRun)));
   if (found === undefined) return undefined;
@@ -73,7 +72,7 @@ function unusualRun({ runs }: Store, ended: readonly EndedRun[], sinks: readonly
 
 /** The newest change before the unusual run that is still a problem; the newest of all if there is none. */
 export function approvedTo(store: Store): number {
-  const unusual = unusualRun(store, store.recentRuns.ended(null, RUNS), store.sinks.list());
+  const unusual = unusualRun(store, store.sinks.list());
   return Math.min(store.changes.lastSeq(), (unusual?.from ?? Number.MAX_SAFE_INTEGER) - 1);
 }
 
@@ -98,7 +97,7 @@ export function stateOf(store: Store, nowMs: number, limits: StateLimits) {
   const asOf = completeAt(store);
   const freshness = freshnessOf(asOf, nowMs, maxAgeMs);
   const ended = recentRuns.ended(null, RUNS);
-  const fulls = recentRuns.ended('full', RUNS).filter(({ state }) => state !== 'failed');
+  const fulls = recentRuns.read('full', RUNS);
   const space = disk === undefined ? diskOf(store.path) : disk();
   const known = sinks.list();
   return {
@@ -124,7 +123,7 @@ export function stateOf(store: Store, nowMs: number, limits: StateLimits) {
     open: inARow(fulls, ({ proof }) => proof !== 'sealed'),
     /** The newest run of about a day that updated nearly every product. */
     restless: recentRuns.restless(nowMs - RESTLESS_MS),
-    unusual: unusualRun(store, ended, known),
+    unusual: unusualRun(store, known),
     /** Runs whose removals wait for a decision. */
     held: recentRuns.heldIds(),
     /** Configured sinks. */

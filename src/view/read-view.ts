@@ -1,7 +1,7 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import { objectMembers } from '../catalog/json-text.ts';
 import type { ChangeFilter } from '../catalog/run-types.ts';
-import { createHistory } from '../store/history/history.ts';
+import { createHistory, requireUnpruned } from '../store/history/history.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { seenBy, type View } from './view.ts';
@@ -49,7 +49,8 @@ export function createViewReader(store: Reader) {
       }),
     /**
      * Of the products after a key, by key, what the reader gets, as `body`; what was read; and the key after which to
-     * continue, if any. @param asOf as of this change, beyond which the log is not pruned; default: now
+     * continue, if any. @param asOf as of this change; default: now
+     * @throws CatchwordError NOT_FOUND if the log was pruned beyond it
      */
     products: (
       after: string,
@@ -59,6 +60,7 @@ export function createViewReader(store: Reader) {
       isOver: () => boolean = () => false,
       asOf = Number.MAX_SAFE_INTEGER,
     ) => {
+      requireUnpruned(store, asOf);
       const rows = store.products.livingPage(after, atOnce, asOf);
       const [products, read]: [ProductRow[], ProductRow[]] = [[], []];
       for (const row of rows) {

@@ -4,6 +4,7 @@ import { stateOf } from '../../src/state/mirror-state.ts';
 import { problemsOf } from '../../src/state/problems.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
+import { start } from '../support/cli.ts';
 import { runHere, shiftedClock } from '../support/in-process.ts';
 import { filled } from '../support/place.ts';
 
@@ -31,6 +32,12 @@ it('sync --quiet prints nothing after a usual run, and says which sink is behind
   expect(behind.stdout).toMatch(/^run \d+: delta load complete.*\nSink shop is 60 min \d+ s behind\. /s);
   const loud = await runHere(['sync'], settings, directory, { clock: anHourLater });
   expect(loud.code).toBe(0);
+});
+
+it('sync --quiet prints no log, although the daemon with the same settings has one', async () => {
+  const { directory, settings } = await scene({ LOG_LEVEL: 'info' });
+  const { code, stdout, stderr } = await start(['sync', '--quiet'], settings, directory).ended;
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
 it('sync --quiet prints a run that is held, with exit code 5', async () => {

@@ -223,7 +223,13 @@ it('a sink that an unusual run holds is shown with the run and both ways to appr
   const wrong = await (await fetch(`${web.url}/sinks/shop?preview=1&where=titel+%3D+1&fields=`)).text();
   expect(wrong).toContain('where: no such column: titel. Did you mean title?');
   bench.change(shop(300, '1'));
-  expect((await post(web, '/actions', { action: 'release-newest', target: 'shop' })).status).toBe(303);
+  // From a page that shows another run, or a changed view.
+  for (const argument of ['7', '0'])
+    for (const action of ['release', 'release-newest'])
+      await post(web, '/actions', { action, target: 'shop', argument });
+  expect(row()).toMatchObject({ state: 'held', approvedRun: 0 });
+  const [, run = ''] = /name="argument" value="(\d+)"/.exec(page) ?? [];
+  expect((await post(web, '/actions', { action: 'release-newest', target: 'shop', argument: run })).status).toBe(303);
   await isAt(900);
   expect(row()).toMatchObject({ held: null, delivered: 300 });
 });

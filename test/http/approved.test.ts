@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Version } from '../../src/relay/contract/harness.ts';
-import { unusualRun, usualRun } from '../view/unusual-run.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
+import { failedRun, unusualRun, usualRun } from '../view/unusual-run.ts';
 import { serveHarness } from './place.ts';
 import { get, getJson, openReader } from './reader.ts';
 
@@ -124,3 +125,22 @@ it.each(['0', 'latest'])(
     for (const seq of [7, 8, 9]) expect(await next()).toBe(seq);
   },
 );
+
+it('readers with approved=true stay where they are while a source fails for days after an unusual run is over', async () => {
+  const night = await badNight();
+  usualRun(night);
+  const before = await night.products(APPROVED);
+  for (let failed = 0; failed < 60; failed++) failedRun(night);
+  expect(await night.seqs(APPROVED)).toMatchObject({ next: 9, last: 9 });
+  expect(await night.products(APPROVED)).toEqual(before);
+});
+
+it('readers with approved=true get an error, and not fewer products, once the log lacks that state', async () => {
+  const night = await badNight();
+  writeUnder(night.store.keeperLease, Date.now(), ({ changes }) => changes.prune(7));
+  expect(await get(`${night.url}/api/products?where=1${APPROVED}`)).toMatchObject({
+    status: 404,
+    text: expect.stringContaining('the change log no longer holds the mirror as of change 5'),
+  });
+  expect(await get(`${night.url}/api/products?where=1`)).toMatchObject({ status: 200 });
+});

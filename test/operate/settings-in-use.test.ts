@@ -1,7 +1,9 @@
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { noteSettings, settingDigests } from '../../src/operate/setting-digests.ts';
+import { serversOf } from '../../src/report/status-report.ts';
 import { withDotEnv } from '../../src/settings/environment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../http/place.ts';
@@ -69,6 +71,53 @@ it('a setting that a command does not have proves nothing about the daemon', asy
   const elsewhere = await runHere(['status'], { CATCHWORD_DB: here.db }, temporaryDirectory());
   expect(elsewhere.stdout).toMatch(/daemon {5}process/);
   expect(elsewhere.stdout).not.toContain('other settings');
+});
+
+it('a relay apart from the daemon names each setting that it reads, and no other', () => {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const read = ['.env', 'CATCHWORD_REMOVAL_LIMIT', 'CATCHWORD_SINK_SHOP', 'HTTPS_PROXY'];
+  const [daemon, relay] = ['keeper', 'relay'].map((host) => {
+    const self = { pid: 1, host, boot: null, pidNamespace: null };
+    const store = openStore(db, { self, settings: () => ({ settings: {}, changed: [...read, 'CATCHWORD_TIMEZONE'] }) });
+    onTestFinished(() => store.close());
+    return store;
+  });
+  daemon?.daemonLease.acquire(Date.now());
+  relay?.relayLease.acquire(Date.now());
+  const found = relay && serversOf(relay, Date.now());
+  expect(found?.relay?.other_settings).toEqual(read);
+  expect(found?.daemon?.other_settings).toEqual([
+    '.env',
+    'CATCHWORD_REMOVAL_LIMIT',
+    'CATCHWORD_TIMEZONE',
+    'HTTPS_PROXY',
+  ]);
+});
+
+it('a file of a secret that is gone since the start, or that a command cannot read, is not another setting', async () => {
+  const secret = join(temporaryDirectory(), 'secret');
+  writeFileSync(secret, 'a word');
+  const here = started({
+    CATCHWORD_HTTP_TOKEN_FILE: secret,
+    CATCHWORD_SINK_SHOP: 'https://shop.example',
+    CATCHWORD_SINK_SHOP_SECRET_FILE: secret,
+    CATCHWORD_NOTIFY_TEAM_FILE: secret,
+  });
+  rmSync(secret);
+  here.renew();
+  expect(await here.print('status')).not.toContain('other settings');
+  here.write({ CATCHWORD_HEARTBEAT_URL_FILE: secret, CATCHWORD_SINK_SHOP_HEADERS_FILE: secret });
+  expect(SAYS.exec(await here.print('status'))?.[1]).toBe('CATCHWORD_HEARTBEAT_URL, CATCHWORD_SINK_SHOP');
+});
+
+it('a .env that is a pipe is read once, so that no daemon waits for it', async () => {
+  const directory = temporaryDirectory();
+  const file = join(directory, '.env');
+  execFileSync('mkfifo', [file]);
+  spawn('sh', ['-c', 'echo CATCHWORD_REMOVAL_LIMIT=3% > "$0"', file], { stdio: 'ignore' });
+  const { environment, again } = withDotEnv({}, directory);
+  expect(environment).toMatchObject({ CATCHWORD_REMOVAL_LIMIT: '3%' });
+  expect(noteSettings(environment, again)().changed).toEqual([]);
 });
 
 it.each([

@@ -81,6 +81,19 @@ const STATES: Record<string, Row> = {
     arrange: (scene) => end(scene, open, failed),
     page: /The last run failed.*could not prove that it saw every product: 3 seams/,
   },
+  'so many runs that fail after open ones that these are not among the newest': {
+    arrange: (scene) => end(scene, open, open, ...Array.from({ length: 60 }, () => failed)),
+    problems: ['runs', 'open'],
+    page: /The last 50 runs failed.*could not prove that it saw every product: 3 seams/,
+  },
+  'so many runs that fail after the end of an unusual one': {
+    arrange: (scene) => {
+      scene.unusual();
+      end(scene, {}, ...Array.from({ length: 60 }, () => failed));
+    },
+    problems: ['runs'],
+    page: /The last 50 runs failed/,
+  },
   'held removals': {
     arrange: (scene) => {
       scene.ended({ state: 'held' }, 2);

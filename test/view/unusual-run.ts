@@ -23,10 +23,19 @@ export function unusualRun({ store, change }: Pick<Harness, 'store' | 'change'>,
   return run;
 }
 
-/** A usual run that has read everything: unusual ones before it are over, unless a sink waits. */
-export function usualRun({ store }: Pick<Harness, 'store'>): void {
+function endedRun({ store }: Pick<Harness, 'store'>, state: 'complete' | 'failed'): void {
   const id = newRun({ store });
   writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
-    runs.end(id, { state: 'complete', finishedAt: 1, proof: null, reasons: [], error: null, counts: NO_COUNTS });
+    runs.end(id, { state, finishedAt: 1, proof: null, reasons: [], error: null, counts: NO_COUNTS });
   });
+}
+
+/** A usual run that has read everything: unusual ones before it are over, unless a sink waits. */
+export function usualRun(mirror: Pick<Harness, 'store'>): void {
+  endedRun(mirror, 'complete');
+}
+
+/** A run that the source has refused. */
+export function failedRun(mirror: Pick<Harness, 'store'>): void {
+  endedRun(mirror, 'failed');
 }

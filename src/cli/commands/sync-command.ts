@@ -50,9 +50,9 @@ async function runOnce(
   options: RunOptions,
   work: (keeper: Keeper) => Promise<Run | null>,
 ): Promise<void> {
-  // cron mails what is printed, also of a pause that is only long.
-  const stderr = options.quiet === true ? new PassThrough().resume() : context.stderr;
-  await withProgress({ ...context, stderr }, config, async (runContext, display) => {
+  // cron mails what is printed, also of a pause that is only long, and the log of a daemon that shares the settings.
+  const silent = { stderr: new PassThrough().resume(), environment: { ...context.environment, LOG_LEVEL: undefined } };
+  await withProgress({ ...context, ...(options.quiet === true && silent) }, config, async (runContext, display) => {
     const { now, adopting } = options;
     const kept = await startKeeper({ ...runContext, fetching: true, now, adopting });
     const { store, keeper } = kept;

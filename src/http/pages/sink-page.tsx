@@ -1,4 +1,5 @@
 import { CatchwordError } from '../../base/errors.ts';
+import { holderOf } from '../../operate/decisions/sink-actions.ts';
 import { type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
@@ -83,11 +84,13 @@ function Approvals({ row }: { readonly row: SinkRow }) {
     'Its store gets what its changed view changes, or the changes of the run, or loses what its fill did not deliver; then it gets what follows.';
   const newest =
     'Once the source is right again: sends each product as it is now, and only where its store has something else.';
+  // When the form arrives, another run may hold the sink, and this person has not been asked about that one.
+  const decides = { target: row.name, argument: row.held ? holderOf(row.held) : 0 };
   return (
     <>
-      <ActionForm action="release" target={row.name} label="Approve" explanation={all} />
+      <ActionForm action="release" {...decides} label="Approve" explanation={all} />
       {row.held?.why === 'run' && (
-        <ActionForm action="release-newest" target={row.name} label="Send only what differs now" explanation={newest} />
+        <ActionForm action="release-newest" {...decides} label="Send only what differs now" explanation={newest} />
       )}
     </>
   );

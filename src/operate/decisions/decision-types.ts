@@ -35,7 +35,10 @@ export interface Decision {
   readonly action: Action;
   /** The number of a run, the name of a sink, or the kind of a run to start. */
   readonly target: string;
-  /** Of `replay`: the change to start from, 0 for all current products. Of `skip`: the event. Otherwise null. */
+  /**
+   * Of `replay`: the change to start from, 0 for all current products. Of `skip`: the event. Of `release` and
+   * `release-newest`: the run that held the sink, 0 for none, null if it is not known. Otherwise null.
+   */
   readonly argument: number | null;
 }
 
@@ -82,7 +85,12 @@ const FORM = z.discriminatedUnion(
     }),
     z.strictObject({ action: z.literal('skip'), target: sinkName, argument: wholeNumber(1) }),
     z.strictObject({
-      action: z.enum(SINK_ACTIONS).exclude(['replay', 'skip']),
+      action: z.enum(['release', 'release-newest']),
+      target: sinkName,
+      argument: NO_ARGUMENT.or(wholeNumber(0)),
+    }),
+    z.strictObject({
+      action: z.enum(SINK_ACTIONS).exclude(['replay', 'skip', 'release', 'release-newest']),
       target: sinkName,
       argument: NO_ARGUMENT,
     }),

@@ -9,7 +9,7 @@ import { createHistory } from '../../store/history/history.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Reader } from '../../store/schema/reader.ts';
-import type { CheckRequest } from '../../store/schema/sink-tables.ts';
+import type { CheckRequest, HeldSink } from '../../store/schema/sink-tables.ts';
 import type { RequestWriter } from '../../store/schema/writers.ts';
 import type { SinkAction } from './decision-types.ts';
 
@@ -28,10 +28,23 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
   throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${name}`, { hint });
 }
 
-/** Lets a held sink go on. @param newest after an unusual run: sends what differs now, each product once */
-function release({ sinks }: RequestWriter, sink: SinkRow, newest: boolean): string {
+/** The number of the run that holds a sink; 0: something else does. */
+export function holderOf(held: HeldSink): number {
+  return held.why === 'run' ? held.run : 0;
+}
+
+/**
+ * Lets a held sink go on.
+ * @param newest after an unusual run: sends what differs now, each product once
+ * @param by what held it when the person decided, as `holderOf` says; null: not known
+ */
+function release({ sinks }: RequestWriter, sink: SinkRow, newest: boolean, by: number | null): string {
   const { id, name, state, generation, held } = sink;
   if (state !== 'held' || held === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
+  if (by !== null && by !== holderOf(held)) {
+    const hint = `Look at it, and decide again: npx catchword sink list, or the page of ${name}.`;
+    throw usageError(`${name} is held for another reason by now`, hint);
+  }
   if (held.why !== 'run') {
     const hint = `To let it go on: npx catchword sink approve ${name}.`;
     if (newest)
@@ -134,7 +147,8 @@ function askCheck(
 
 /**
  * Carries out a decision about a sink.
- * @param argument of `replay`: the change to start from, 0 for all current products; of `skip`: the event; else null
+ * @param argument of `replay`: the change to start from, 0 for all current products; of `skip`: the event; of `release`: as
+ *   `holderOf`, or null; else null
  * @returns what was done, one sentence
  * @throws CatchwordError NOT_FOUND, USAGE
  */
@@ -173,7 +187,7 @@ export function changeSink(
       return skip(store, sink, null, nowMs);
     case 'release':
     case 'release-newest':
-      return release(store, sink, action === 'release-newest');
+      return release(store, sink, action === 'release-newest', argument);
     case 'verify':
     case 'verify-deep':
     case 'repair':

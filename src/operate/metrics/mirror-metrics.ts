@@ -111,7 +111,7 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
       }
       for (const kind of KINDS) {
         result.observe(metrics.runActive, active?.kind === kind ? 1 : 0, { kind });
-        const last = store.recentRuns.ended(kind, RUNS).find(({ state }) => state === 'complete');
+        const last = store.recentRuns.read(kind, RUNS).find(({ state }) => state === 'complete');
         if (last !== undefined) result.observe(metrics.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
       }
       result.observe(metrics.runPages, active?.pages ?? 0);

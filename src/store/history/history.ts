@@ -197,7 +197,7 @@ export function* changesUpTo(store: Reader, seq: number, after?: number): Genera
   const history = createHistory(store);
   for (let at = after ?? 0; at < seq; ) {
     const { changes, to } = store.read(() => {
-      if (store.changes.prunedTo() > seq) throw pruned(store, 'the mirror', seq);
+      requireUnpruned(store, seq);
       if (after === undefined) return history.newest(at, Math.min(at + 20_000, seq), seq, STEP);
       const next = history.after(at, STEP).filter((change) => change.seq <= seq);
       return { changes: next, to: next.at(-1)?.seq ?? seq };
@@ -205,6 +205,11 @@ export function* changesUpTo(store: Reader, seq: number, after?: number): Genera
     yield changes;
     at = to;
   }
+}
+
+/** Checks that the log still tells of the mirror as of a change. @throws CatchwordError NOT_FOUND */
+export function requireUnpruned(store: Reader, seq: number): void {
+  if (store.changes.prunedTo() > seq) throw pruned(store, 'the mirror', seq);
 }
 
 const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.';

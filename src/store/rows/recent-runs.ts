@@ -22,10 +22,13 @@ const MAX_SUMMED = 1_500;
 
 /** What is read of runs every second or minute: few rows, and no evidence. */
 export function createRecentRunReader({ number, row, rows, values }: Queries) {
-  const ended = rows<[{ kind: RunKind | null; limit: number }], EndedRun>(
-    `SELECT id, state, proof, error, finished_at AS finishedAt FROM runs
-     WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
-  );
+  const newest = (states: string) =>
+    rows<[{ kind: RunKind | null; limit: number }], EndedRun>(
+      `SELECT id, state, proof, error, finished_at AS finishedAt FROM runs
+       WHERE state IN (${states}) AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
+    );
+  const ended = newest("'complete', 'held', 'failed'");
+  const read = newest("'complete', 'held'");
   const days = rows<[{ since: number; after: number; most: number }], RunDay>(
     `SELECT finished_at - finished_at % 86400000 AS day, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, total(created + updated + removed + restored) AS changes,
@@ -39,6 +42,8 @@ export function createRecentRunReader({ number, row, rows, values }: Queries) {
   return {
     /** The newest runs that have ended, newest first; those that were cancelled say nothing about the source. */
     ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
+    /** The newest runs that have read everything, newest first, however many have failed since. */
+    read: (kind: RunKind | null, limit: number) => read({ kind, limit }),
     /** The days since on which a run with a number above `after` ended, of the newest `most` runs; the oldest first. */
     days: (since: number, after = 0, most = MAX_SUMMED) => days({ since, after, most }),
     /** The number of the run that filled the mirror first, or of a later one if that is not kept; 0: none has. */
