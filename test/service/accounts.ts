@@ -138,9 +138,7 @@ export const ACCOUNTS: readonly Row[] = [
     { licenses: [ONE], distributable: 1, total: 3 },
   ),
   licenses('4.2-3: all types', '?sku=9780000000019&license_type=all', golden('licenses-one'), { licenses: [ONE] }),
-  licenses('4.2-3: one type', '?sku=9780000000019&license_type=online', golden('licenses-none'), {
-    licenses: [],
-  }),
+  licenses('4.2-3: one type', '?sku=9780000000019&license_type=online', golden('licenses-none'), { licenses: [] }),
   licenses('2.3-2..4, 4.2-8: both types of a title, one expired', '?sku=9780000000026', golden('licenses-two'), {
     licenses: [ONLINE, EXPIRED],
     distributable: 1,

@@ -151,9 +151,7 @@ export const ASSETS: readonly Row[] = [
     '1-1, 1-4, 4.1-3: the service assigns an EAN',
     [['PUT /v4/assets', NEW]],
     { vbid: EAN, title: 'Tides' },
-    {
-      makes: { vbid: EAN.value },
-    },
+    { makes: { vbid: EAN.value } },
   ),
   row('2.1-21, 2.1-33, 4.1-9: an update needs neither imprint_id nor title', [CREATED, [L1, { subtitle: 'x' }]], {
     vbid: 'L-1',
@@ -164,9 +162,7 @@ export const ASSETS: readonly Row[] = [
   row(
     '2.1-21, 2.1-33, 4.1-9, 7-3: a creation needs imprint_id and title',
     [[L1, { subtitle: 'x' }]],
-    {
-      errors: ['imprint_id: is required to create an asset', 'title: is required to create an asset'],
-    },
+    { errors: ['imprint_id: is required to create an asset', 'title: is required to create an asset'] },
     { status: 422 },
   ),
   row(
@@ -221,9 +217,7 @@ export const ASSETS: readonly Row[] = [
   created(
     '2.1.1-3: an ISBN with prefix 979 has no form of ten digits',
     { identifiers: { e_isbn_13: ['9791090636071'] } },
-    {
-      identifiers: { e_isbn_13: ['9791090636071'], e_isbn_10: [] },
-    },
+    { identifiers: { e_isbn_13: ['9791090636071'], e_isbn_10: [] } },
   ),
   patch(
     '2.1.1-4: an empty array changes nothing',
@@ -241,9 +235,7 @@ export const ASSETS: readonly Row[] = [
     '2.1.1-4..5: an empty array does not keep a list from being derived',
     TWO,
     { e_isbn_13: null, e_isbn_10: [] },
-    {
-      e_isbn_10: [E.ten, OTHER.ten],
-    },
+    { e_isbn_10: [E.ten, OTHER.ten] },
   ),
   patch('2.1.1-5: null clears all', TWO, null, { e_isbn_13: [], e_isbn_10: [] }),
   row('4.5-1, 9-2: a book is created', [['POST /vital_books', NEW]], { vbid: EAN, title: 'Tides' }),
@@ -255,9 +247,7 @@ export const ASSETS: readonly Row[] = [
     '4.5-3, 9-2: a book is read',
     [CREATED, ['GET /vital_books/L-1']],
     { vbid: 'L-1', title: 'Tides' },
-    {
-      makes: { vbid: 'L-1', title: 'Tides' },
-    },
+    { makes: { vbid: 'L-1', title: 'Tides' } },
   ),
   row('4.5-3: an unknown book is not read', [['GET /vital_books/none']], { errors: ['Book not found'] }, NO_BOOK),
   row(

@@ -75,9 +75,7 @@ export const PACKAGES = [
     '4.5-5, 7-3: a SKU cannot be changed',
     [...MADE, put({ sku: 'OTHER' })],
     { errors: ['sku: cannot be changed'] },
-    {
-      status: 422,
-    },
+    { status: 422 },
   ),
   row('4.5-7, 4.5-11: a package is deleted', [...MADE, DELETE], SHELF, { makes: SHELF }),
   row('4.5-7: a SKU is free again', [...MADE, DELETE, POST], SHELF),
@@ -93,25 +91,19 @@ export const PACKAGES = [
     '4.5-11: the books of a deleted package stay',
     [...MADE, DELETE, ['GET /v4/products/L-1']],
     { vbid: 'L-1' },
-    {
-      makes: { vbid: 'L-1' },
-    },
+    { makes: { vbid: 'L-1' } },
   ),
   row(
     '4.5-7: books are taken out of a package',
     [...MADE, without('L-2', 'L-3')],
     { removed_count: 1 },
-    {
-      makes: { removed_count: 1 },
-    },
+    { makes: { removed_count: 1 } },
   ),
   row(
     '4.5-7: books are taken out once',
     [...MADE, without('L-2'), without('L-2')],
     { removed_count: 0 },
-    {
-      makes: { removed_count: 0 },
-    },
+    { makes: { removed_count: 0 } },
   ),
   row('4.5-7: a package has the other books then', [...MADE, without('L-2'), GET], { products: ['L-1'] }),
   foreign('a read', GET),
