@@ -71,17 +71,6 @@ it('the code 601 is not found in a title, a license or a number of items', async
   }
 });
 
-it.each([
-  [410, ''],
-  [404, ''],
-  [404, '{}'],
-  [404, '{"errors":[]}'],
-  [404, '{"errors":["Product x1 not found"]}'],
-])('a status of %i means that a product is unknown: %s', async (status, body) => {
-  const headers = { 'content-type': 'application/json' };
-  expect(await (await operations({ status, headers, body })).product()).toBeUndefined();
-});
-
 it('a status of 404 means a wrong address if a page or an operation is missing', async () => {
   const page = await operations({ status: 404, body: '<!DOCTYPE html><html>Not found</html>' });
   expect(await failure(page.product())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });

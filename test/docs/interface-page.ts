@@ -75,9 +75,8 @@ export function readRuleTags(): ReadonlyMap<string, RulePlaces> {
     }
   }
   for (const [name, rows] of Object.entries(TABLES)) {
-    for (const { rules, says, call, sandbox } of rows) {
-      const side = call === null ? ONLY.sandbox : sandbox === null ? ONLY.client : '';
-      const place = `test/service/${name}.ts › ${says}${side}`;
+    for (const { rules, says, only } of rows) {
+      const place = `test/service/${name}.ts › ${says}${only === null ? '' : ONLY[only]}`;
       for (const id of ruleIds(rules)) add(placesOf(id).tests, place);
     }
   }

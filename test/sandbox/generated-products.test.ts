@@ -99,6 +99,9 @@ function expected(item: Item) {
     subtitle: item.subtitle,
     language: item.language,
     kind: { value: item.kind },
+    isbn: item.vbid,
+    publisher: { name: item.publisher },
+    variants: [{ sku: item.vbid }, { sku: `${item.vbid}R180` }],
     on_sale_date: item.on_sale_date,
     off_sale_date: item.off_sale_date,
     description,
@@ -108,7 +111,7 @@ function expected(item: Item) {
   };
 }
 
-// @rule 2.2-6
+// @rule 2.2-3, 2.2-6, 4.5-3
 it('2.2: the sandbox returns a generated asset as the catalog has it, in any version', async () => {
   const time = { now: Date.UTC(2030, 0, 10) };
   const sandbox = await sandboxFor({ items: 100, details: true, clock: { ...systemClock, now: () => time.now } });

@@ -1,6 +1,5 @@
 // @module-tag service
 import { gunzipSync } from 'node:zlib';
-import { request } from 'undici';
 import { expect } from 'vitest';
 import { CREDENTIALS, get, getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
 import { callerHeaders } from './exchange.ts';
@@ -33,14 +32,6 @@ it('the list of products is the same for the same seed', async () => {
   if (!a || !b || !c) throw new Error('three sandboxes were started');
   expect((await get(a, '/v4/products')).bytes).toEqual((await get(b, '/v4/products')).bytes);
   expect((await getPage(a)).items).not.toEqual((await getPage(c)).items);
-});
-
-it('GET /v4/products says how to write a plus that arrived as a space', async ({ sandbox }) => {
-  const said = async (time: string) =>
-    JSON.parse((await get(sandbox, `/v4/products?from=${time}`)).bytes.toString()).errors as unknown;
-  expect(await said('2026-11-20T10:00:00+02:00')).toEqual(['from: must be an ISO 8601 time; write a plus as %2B']);
-  expect(await said('2026-11-31T10:00:00+02:00')).toEqual(['from: must be an ISO 8601 time']);
-  expect(await getPage(sandbox, '?from=2026-11-20T10:00:00%2B02:00')).toMatchObject({ page: 1 });
 });
 
 // @rule 4.4-2..3, 5-3
@@ -129,11 +120,4 @@ it('GET /v4/products/:vbid returns one product, and a withdrawn one for a while'
     expect(unknown.status).toBe(404);
     expect(JSON.parse(unknown.bytes.toString())).toEqual({ errors: [`Product ${vbid} not found`] });
   }
-});
-
-it('the sandbox replies to other paths and methods with JSON errors', async ({ sandbox }) => {
-  expect((await get(sandbox, '/v4/nothing')).status).toBe(404);
-  const post = await request(`${sandbox.url}/v4/products`, { method: 'POST', headers: CREDENTIALS });
-  expect(post.statusCode).toBe(405);
-  expect(await post.body.json()).toEqual({ errors: ['POST is not allowed'] });
 });
