@@ -8,7 +8,6 @@ import { type JsonReply, talk } from './support.ts';
 
 const ASSET = { imprint_id: 5, title: 'Made' };
 const USER = { reference: 'r', firstName: 'Ada', lastName: 'L' };
-const XML = { 'content-type': 'application/xml' };
 const PAGE = { headers: { 'content-type': 'text/html' }, body: '<!doctype html><p>Soon back' };
 
 /** A second request creates a second one. */
@@ -41,16 +40,6 @@ it.each(CREATES)('a create is final if its outcome is unknown: %s', async (what)
     expect(error.message).toMatch(/; it may have been created$/);
     expect(asked).toHaveLength(1);
   }
-});
-
-it.each([
-  ['broken JSON', 'asset', { body: '{"vbid":' }, 'SOURCE_BODY'],
-  ['broken XML', 'user', { headers: XML, body: '<user><guid>' }, 'XML_INVALID'],
-  ['a page', 'asset', PAGE, 'SERVICE_ERROR'],
-  ['a code 500 in a 200', 'asset', { headers: XML, body: '<error code="500" message="oops"/>' }, 'SOURCE_UNAVAILABLE'],
-] as const)('a create is final after an answer that is %s', async (_name, what, reply, code) => {
-  const { error } = await creating(what, reply);
-  expect(error).toMatchObject({ ...FINAL, code, hint: HINT });
 });
 
 it('a create is final after a timeout', async () => {

@@ -47,8 +47,10 @@ it('a user has its access reset once by a page for people', async () => {
 it.each([
   [200, golden('error-474.xml'), { serviceCode: 474 }],
   [200, '{"errors":["no such user"]}', { code: 'SERVICE_ERROR' }],
-  [404, 'no such user', { code: 'SOURCE_NOT_SERVICE', status: 404 }],
+  [404, 'no such user', { code: 'SOURCE_NOT_SERVICE', status: 404, hint: expect.stringMatching(/^Check /) }],
   [200, 'OK', { code: 'SERVICE_ERROR', hint: 'Check whether it was done before you retry.' }],
+  [200, 'The token was reset', { code: 'SERVICE_ERROR' }],
+  [200, '<status>200</status>', { code: 'SERVICE_ERROR' }],
   [200, '{"success":true}', { code: 'SERVICE_ERROR' }],
   [200, '{"success":false}', { code: 'SERVICE_ERROR' }],
   [200, '<response><success>false</success></response>', { code: 'SERVICE_ERROR' }],

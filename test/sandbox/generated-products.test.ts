@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
-import { NEW, put, send } from './asset-requests.ts';
+import { put, send } from './asset-requests.ts';
 import { firstItem, getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
 
 const it = itWith({ items: 3, details: true });
@@ -66,24 +66,6 @@ it('2.1: an update changes sales_rights of a generated product member by member'
     sales_rights: ['FR'],
     exclude_sales_rights: ['US'],
   });
-});
-
-it('2.1: an update changes sales_rights and related_products of an asset member by member', async () => {
-  const sandbox = await sandboxFor({ items: 0 });
-  await put(sandbox, 'L-1', {
-    ...NEW,
-    sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
-    related_products: { next_edition: '9780306406157', previous_edition: '9791090636071' },
-  });
-  const { body } = await put(sandbox, 'L-1', {
-    sales_rights: { not_for_sale: null },
-    related_products: { next_edition: null },
-  });
-  expect(body).toMatchObject({
-    sales_rights: { exclusive_rights: ['US'], not_for_sale: null },
-    related_products: { next_edition: null, previous_edition: '9791090636071' },
-  });
-  expect(await lookUp(sandbox, 'L-1')).toMatchObject({ sales_rights: ['US'], exclude_sales_rights: [] });
 });
 
 /** The fields that asset and catalog share, by their names in the asset. */

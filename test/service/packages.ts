@@ -56,8 +56,10 @@ ${MADE}
 ${MADE}
 > PUT /v4/packages/SHELF-1 {"name":"Second year","products":["L-3","L-1"],"tags":[],"online_license":null}
 < {"sku":"SHELF-1","name":"Second year","products":["L-1","L-2","L-3"],"tags":[],"online_license":null,"list_price":49.5}
-4.5-5, 7-3: a SKU cannot be changed
+4.5-5, 7-3: a SKU cannot be changed, and a name is a text
 ${MADE}
+> PUT /v4/packages/SHELF-1 {"name":5}
+< 422 ${wrong('name')}
 > PUT /v4/packages/SHELF-1 {"sku":"OTHER"}
 < 422 {"errors":["sku: cannot be changed"]}
 4.5-7, 4.5-11: a package is deleted, but not its books, and its SKU is free again
@@ -73,9 +75,7 @@ ${MADE}
 4.5-5..7: a deleted package is answered with 404
 ${GONE}
 > GET /v4/packages/SHELF-1
-< 404 {"errors":["Package SHELF-1 not found"]} => NOT_FOUND "package SHELF-1"
 > PUT /v4/packages/SHELF-1 {"name":"x"}
-< 404 {"errors":["Package SHELF-1 not found"]} => NOT_FOUND "package SHELF-1"
 > DELETE /v4/packages/SHELF-1/assets
 < 404 {"errors":["Package SHELF-1 not found"]} => NOT_FOUND "package SHELF-1"
 4.5-7: books are taken out of a package once, and the others stay
@@ -91,9 +91,7 @@ ${MADE}
 4.5-5..7, 7-2: a package of another key is answered with 403
 ${MADE}
 > GET /v4/packages/SHELF-1 by OTHERKEY
-< 403 {"errors":["The API key does not own this package"]} => SERVICE_FORBIDDEN hint "permission"
 > PUT /v4/packages/SHELF-1 {"name":"mine"} by OTHERKEY
-< 403 {"errors":["The API key does not own this package"]} => SERVICE_FORBIDDEN hint "permission"
 > DELETE /v4/packages/SHELF-1/assets by OTHERKEY
 < 403 {"errors":["The API key does not own this package"]} => SERVICE_FORBIDDEN hint "permission"
 1-3, 4.5-10: a package is rejected for each member that is wrong
@@ -105,7 +103,6 @@ ${MADE}
 >! POST /v4/packages {"name":
 < 422 {"errors":["body: is not JSON"]}
 > POST /v4/packages ${SHELF}
-< 422 ${wrong('sku')}
 > POST /v4/packages {"sku":"L-3",${FIELDS}}
 < 422 ${wrong('sku')}
 > POST /v4/packages {"sku":"P","name":"a","products":["L-1","none","9780000000019"]}
@@ -125,7 +122,6 @@ ${MADE}
 ~ {"sku":"P-9","errors":["the price is ignored"]} => SERVICE_ERROR /the price is ignored.*P-9/ hint "P-9"
 4.5-4..5: an answer about another package is an error
 > POST /v4/packages {"sku":"P-1","name":"A","products":["B"]}
-~ {"sku":"P-2"} => SERVICE_ERROR "P-2 instead of P-1"
 > PUT /v4/packages/P-1 {"name":"A"}
 ~ {"sku":"P-2"} => SERVICE_ERROR "P-2 instead of P-1"
 4.5-5: an update is done by an answer that is empty, or like a package

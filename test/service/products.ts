@@ -50,6 +50,24 @@ ${TWO}
 ${TWO}
 > GET /v4/products?page=1&per_page=1000&until=${START}
 < ${page(0)} => {"value":{"numItems":0,"products":[]}}
+4.4-6, 4.4-15: groups are added to lean products, too
+>! GET /v4/products?include_details=subjects
+< /"items":.\{"vbid":"\d+","identifiers":\{[^}]*\},"subjects":.[^\]]*\]\}\]/
+with {"items":1}
+2.5-1..3, 4.4-15: an asset is shown with the fields that the catalog has
++ PUT /v4/assets/L-1 {"imprint_id":3,"title":"Tides","kind":"title","edition":2,"language":"fr","author_name":"Mei Okonkwo","copy_drm_limit":5,
+    "identifiers":{"print_isbn_13":["9780306406157"],"e_isbn_10":["0198526636"]},"sales_rights":{"exclusive_rights":["US"],"not_for_sale":["CA"]},
+    "prices":[{"currency":"USD","type":"digital_list_price","amount":"30.50"},{"currency":"EUR","type":"digital_list_price","amount":28},
+    {"currency":"EUR","type":"digital_rental_price","amount":9,"duration":180}]}
+>! GET /v4/products?include_details=identifiers,metadata&currency=EUR
+< {"num_items":1,"items":[{"vbid":"L-1","title":"Tides","kind":"title","edition":2,"language":"fr","copy_restrictions":5,
+    "identifiers":{"print_isbn_canonical":"9780306406157","eisbn_canonical":"9780198526636","print_isbn_10":["0306406152"],"e_isbn_13":["9780198526636"]},
+    "contributors":[{"name":"Mei Okonkwo","type":"author"}],"sales_rights":["US"],"exclude_sales_rights":["CA"],
+    "variants":[{"sku":"L-1","prices":[{"type":"digital_list_price","value":28,"currency":"EUR"}]},
+    {"sku":"L-1R180","duration":"180","prices":[{"value":9,"currency":"EUR"}]}],"metadata":{"imprint_name":${like('Quill', /./)}}}]}
++ PUT /v4/assets/L-1 {"sales_rights":{"not_for_sale":null}}
+>! GET /v4/products/L-1
+< {"title":"Tides","sales_rights":["US"],"exclude_sales_rights":[]}
 2.5-2: a product is looked up by its vbid
 ${TWO}
 > GET /v4/products/L-1
@@ -65,16 +83,17 @@ ${TWO}
 > GET /v4/products?page=1&per_page=1000 by WRONG sandboxtoken
 < 403 {"errors":["API key is not valid"]} => SOURCE_AUTH
 > GET /v4/products?page=1&per_page=1000 by SANDBOXKEY wrong
-< 403 {"errors":["Access token is not valid"]} => SOURCE_AUTH
 > GET /v4/products?page=1&per_page=1000 by SANDBOXKEY othersandboxtoken
-< 403 {"errors":["Access token is not valid"]} => SOURCE_AUTH
 > GET /v4/products?page=1&per_page=1000 by OTHERKEY sandboxtoken
 < 403 {"errors":["Access token is not valid"]} => SOURCE_AUTH
 >! GET /v4/products by OTHERKEY othersandboxtoken
 < {"page":1}
+5-7, 7-5: a stale token yields 601, an unknown one does not
++ POST /_sandbox/expire {"reference":"sandbox-reader"}
+> GET /v4/products?page=1&per_page=1000
+< 403 {"errors":["Access token is not valid any longer (601)"]} => SERVICE_TOKEN 601
 4.4-2..3, 5-1, 5-3: products need a key and a token
 >! GET /v4/products by - -
-< 401 /^\{"errors":\["/
 >! GET /v4/products by SANDBOXKEY -
 < 401 /^\{"errors":\["/
 > GET /v4/products?page=1&per_page=1000 by NOCATALOG nocatalogtoken
@@ -97,6 +116,7 @@ ${INVALID}
 2.5-1: an item without a vbid is rejected, and the others are read
 > GET /v4/products?page=1&per_page=1000
 ~ ${page(2, '{"title":"no vbid"}', '{"vbid":"a"}')} => {"value":{"products":[{"vbid":"a"}],"rejected":[{"position":0,"body":"{\"title\":\"no vbid\"}"}]}}
+~ 404 => SOURCE_NOT_SERVICE
 ~ ${page(601, '{"vbid":"x1","title":"601: The access token has expired","code":"601","description":"token"}')} => {"value":{"products":[{"vbid":"x1"}]}}
 2.5-2: a lookup is answered with the product, a 410 or a 404, which a wrong address is not
 > GET /v4/products/x1

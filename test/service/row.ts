@@ -20,7 +20,8 @@ import type { SandboxOptions } from '../../src/sandbox/options.ts';
  *     call put new                                  the call of the client, by its name, if not by the operation
  *     secret abc                                    what an error does not show
  *
- * More exchanges of the same title may follow. Lines before the first one are for all of them. Four spaces continue a line.
+ * More exchanges of the same title may follow. Lines before the first one are for all of them. Requests that follow each
+ * other have the same reply. Four spaces continue a line.
  * A reply is a text, /an expression/, or JSON, which may have more members; golden:NAME is a file of test/golden. The client
  * makes of it: members of the result as JSON (or the `same`), `without` names of members that are absent; or the error, by its code, the
  * number of the service, "a part" or /an expression/ of its text, and `hint "a part"`. Default: all members are in `raw`, or
@@ -170,7 +171,7 @@ function outcomeOf(text: string | undefined, reply: unknown): Outcome {
 
 function replyOf(line: string) {
   const [left = '', outcome] = line.split(/ ?=> /);
-  const [, status = '200', type, text = ''] = /^(?:(\d{3}) ?)?(?:([a-z]+\/[a-z+]+) ?)?(.*)$/.exec(left) ?? [];
+  const [, status = '200', type, text = ''] = /^(?:(\d{3})(?: |$))?(?:([a-z]+\/[a-z+]+)(?: |$))?(.*)$/.exec(left) ?? [];
   const reply = parsed(text);
   return { status: Number(status), type, reply, ...outcomeOf(outcome, reply) };
 }
@@ -192,8 +193,11 @@ function exchangesOf(rest: readonly string[]): Exchange[] {
     const [, word = '', text = ''] = /^(\S+) ?(.*)$/s.exec(line) ?? [];
     const last = exchanges.at(-1);
     if (word === '>' || word === '>!') {
-      const start = { request: text, isSent: word === '>', replies: [], more: { ...common } };
-      exchanges.push({ given: [...shared, ...given], ...start });
+      // Requests without a reply between them share it.
+      const isJoined = last !== undefined && last.replies.length === 0 && given.length === 0;
+      const replies = isJoined ? last.replies : [];
+      const before = isJoined ? last.given : [...shared, ...given];
+      exchanges.push({ given: before, request: text, isSent: word === '>', replies, more: { ...common } });
       given = [];
     } else if (word === '+') (last === undefined ? shared : given).push(text);
     else if (word === '<' || word === '~') last?.replies.push({ text, isLive: word === '~' });
@@ -207,7 +211,7 @@ function rowsOf(text: string): Row[] {
   const [title = '', ...rest] = text.replaceAll(/\n {4,}/g, '').split('\n');
   const [, rules = '', says = ''] = TITLE.exec(title) ?? [];
   const exchanges = exchangesOf(rest);
-  if (says === '' || exchanges.length === 0) throw new Error(`not a row: ${text}`);
+  if (says === '' || (exchanges.at(-1)?.replies ?? []).length === 0) throw new Error(`not a row: ${text}`);
   return exchanges.flatMap(({ given, request, isSent, replies, more }) =>
     replies.map(({ text: reply, isLive }) => ({
       rules,

@@ -1,6 +1,7 @@
 import { ASSETS } from './assets.ts';
 import { BOOKS } from './books.ts';
 import { CREDENTIALS } from './credentials.ts';
+import { ERRORS } from './errors.ts';
 import { LICENSE_ROWS } from './licenses.ts';
 import { PACKAGES } from './packages.ts';
 import { PRODUCTS } from './products.ts';
@@ -16,4 +17,5 @@ export const TABLES: Readonly<Record<string, readonly Row[]>> = {
   credentials: CREDENTIALS,
   licenses: LICENSE_ROWS,
   products: PRODUCTS,
+  errors: ERRORS,
 };
