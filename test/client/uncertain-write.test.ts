@@ -120,32 +120,6 @@ it.each([
   expect(await failure(unreachable.client.packages.delete('P'))).toMatchObject({ retryable: true, exitCode: 75 });
 });
 
-it.each([
-  '{"success":false,"message":"not saved"}',
-  '{"success":false,"description":"not saved"}',
-  '{"status":"error","message":"not saved"}',
-  '{"status":422,"message":"not saved"}',
-  '{"fault":{"message":"not saved"}}',
-  '{"deleted":true,"message":"not saved"}',
-])('a write that is not repeatable is not done if it is answered with 200 %s', async (body) => {
-  const { client, asked } = await talk(() => ({ body }));
-  const writes = [
-    () => client.assets.update('a', { title: 'T' }),
-    () => client.books.create({ title: 'T' }),
-    () => client.books.update('a', { title: 'T' }),
-    () => client.packages.create({ sku: 'P' }),
-    () => client.packages.update('P', {}),
-    () => client.packages.delete('P'),
-  ];
-  for (const write of writes) {
-    const error = await failure(write());
-    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false, status: 200 });
-    expect(error.message).toContain('neither a result nor an error');
-    expect(error.hint).toMatch(/before you retry/);
-  }
-  expect(asked).toHaveLength(writes.length);
-});
-
 it('a write that is not repeatable does not include repeatable writes', async () => {
   const { client } = await talk(() => ({ status: 500 }));
   for (const asking of [() => client.assets.update('a', {}), () => client.assets.put('a', ASSET, { create: true })]) {

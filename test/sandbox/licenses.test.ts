@@ -55,21 +55,6 @@ it('2.3: the sandbox returns all attributes, with the titles of the catalog', as
   );
 });
 
-// @rule 3-3..4
-it('the sandbox keeps one copy of duplicates, with the later expiration', async ({ sandbox }) => {
-  const sku = vbid(7);
-  const expirations = ['2016-01-01', 'Thu, 31 Dec 2099 23:59:59 GMT', '2030-01-01T00:00:00Z', 'never', '2040-01-01'];
-  const seen: (string | undefined)[] = [];
-  for (const [at, expiration] of expirations.entries()) {
-    const type = at % 2 === 0 ? 'downloadable' : 'download';
-    await control(sandbox, 'grant', { ...READER, sku, type, expiration });
-    const found = await licensesOf(sandbox, `?sku=${sku}`);
-    expect(found).toHaveLength(1);
-    seen.push(found[0]?.expiration);
-  }
-  expect(seen).toEqual([expirations[0], expirations[1], expirations[1], 'never', 'never']);
-});
-
 // @rule 2.3-3, 3-2
 it.each([
   ['2030-01-31', '2030-01-31T23:59:59Z', '2030-02-01T00:00:00Z'],

@@ -115,6 +115,7 @@ ${USERS}
 4.3-4, 7-2: the refusal of the whole request is an error
 > POST /v3/credentials.xml <credentials><credential reference="a"/></credentials>
 ~ 400 golden:error-650 => SERVICE_INVALID 650
+~ <credentials><error code="650" message="malformed"/></credentials> => SERVICE_INVALID 650
 ~ <credentials><error code="401" message="invalid api key"/></credentials> => SOURCE_AUTH 401
 ~ 403 application/xml => SERVICE_FORBIDDEN
 ~ 200 <error code="403" message="API key is not valid"/> => SERVICE_FORBIDDEN hint "Check apiKey: the key is invalid, or lacks the permission."

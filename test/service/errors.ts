@@ -6,6 +6,7 @@ const ADDRESS =
   'hint "Check baseUrl: the service does not have this operation at this address, or hides it from this API key."';
 const IDENTIFIER = 'hint "Check the identifier, and whether this API key may see it."';
 const NOT_FOUND = '404 {"errors":["not found"]}';
+const NEITHER = '=> SERVICE_ERROR "neither a result nor an error" hint "before you retry"';
 const AGAIN = 'hint "Look for it before you retry: it may have been created."';
 
 export const ERRORS = table`
@@ -47,6 +48,19 @@ export const ERRORS = table`
 ~ <error code="500" message="oops"/> => SOURCE_UNAVAILABLE ${AGAIN}
 > POST /v3/users.xml <user><reference>r</reference><first-name>Ada</first-name><last-name>L</last-name></user>
 ~ <user><guid> => XML_INVALID ${AGAIN}
+4.1-9, 4.5-1..2, 4.5-4..5, 4.5-7: a write is not done if the answer says something else
+> PUT /v4/assets/a {"title":"T"}
+> POST /vital_books {"title":"T"}
+> PUT /vital_books/a {"title":"T"}
+> POST /v4/packages {"sku":"P"}
+> PUT /v4/packages/P {}
+> DELETE /v4/packages/P/assets
+~ {"success":false,"message":"not saved"} ${NEITHER}
+~ {"success":false,"description":"not saved"} ${NEITHER}
+~ {"status":"error","message":"not saved"} ${NEITHER}
+~ {"status":422,"message":"not saved"} ${NEITHER}
+~ {"fault":{"message":"not saved"}} ${NEITHER}
+~ {"deleted":true,"message":"not saved"} ${NEITHER}
 7-4: the sandbox replies as often as it was told, and changes nothing
 + POST /_sandbox/answer {"operation":"PUT /v4/assets/:vbid","status":500,"times":2}
 >! PUT /v4/assets/L-1 {"imprint_id":1,"title":"Tides"}

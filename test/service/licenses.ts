@@ -111,6 +111,16 @@ ${USERS}
 < /sku="A" .*code-use="p.e"/
 > GET /v3/licenses.xml?sku=A by SANDBOXKEY ${READER}
 < golden:licenses-none => {"licenses":[]}
+3-3..4: duplicates are one copy, with the later expiration
++ POST /_sandbox/grant {"reference":"sandbox-reader","sku":"A","type":"downloadable","expiration":"2016-01-01"}
++ POST /_sandbox/grant {"reference":"sandbox-reader","sku":"A","type":"download","expiration":"Thu, 31 Dec 2099 23:59:59 GMT"}
++ POST /_sandbox/grant {"reference":"sandbox-reader","sku":"A","type":"downloadable","expiration":"2030-01-01T00:00:00Z"}
+>! GET /v3/licenses.xml?sku=A
+< /<licenses><license [^>]*expiration="Thu, 31 Dec 2099 23:59:59 GMT"[^>]*><summary/
++ POST /_sandbox/grant {"reference":"sandbox-reader","sku":"A","type":"downloadable","expiration":"never"}
++ POST /_sandbox/grant {"reference":"sandbox-reader","sku":"A","type":"download","expiration":"2040-01-01"}
+>! GET /v3/licenses.xml?sku=A
+< /<licenses><license [^>]*expiration="never"[^>]*><summary/
 2.3-1, 9-3: the name of a license has no characters that XML cannot hold
 + PUT /v4/assets/L-1 {"imprint_id":3,"title":"A \u0001title\ufffe of\u000b \ud83d\udcd6"}
 + POST /_sandbox/grant {"reference":"sandbox-reader","sku":"L-1"}

@@ -74,9 +74,9 @@ ${TWO}
 < ${FIRST} => {"vbid":"L-1","title":"Tides"}
 2.5-2: an unknown product is answered with 404, which is not an error
 > GET /v4/products/a%20b
-< 404 {"errors":["Product a b not found"]} => null
+< 404 {"errors":["Product a b not found"]} => undefined
 > GET /v4/products/9780000000000
-< 404 {"errors":["Product 9780000000000 not found"]} => null
+< 404 {"errors":["Product 9780000000000 not found"]} => undefined
 >! GET /v4/products/%ZZ
 < 404 {"errors":["Product %ZZ not found"]}
 4.4-2..3, 5-1, 5-3: a key or a token that is not valid is rejected with 403
@@ -122,9 +122,9 @@ ${INVALID}
 > GET /v4/products/x1
 ~ {"vbid":"x1","code":"601","description":"token","status":"token 601","kind":"book"} => {"vbid":"x1"}
 ~ {"vbid":"x1","status":"601","message":"token"} => {"vbid":"x1"}
-~ 410 => null
-~ 404 => null
-~ 404 {} => null
-~ 404 {"errors":[]} => null
+~ 410 => undefined
+~ 404 => undefined
+~ 404 {} => undefined
+~ 404 {"errors":[]} => undefined
 ~ 404 text/html <!DOCTYPE html><html>Not found</html> => SOURCE_NOT_SERVICE
 `;

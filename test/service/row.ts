@@ -47,7 +47,7 @@ export interface Ask extends Caller {
 
 /** What the client makes of a reply. */
 export interface Outcome {
-  /** Members of the result; null: nothing. */
+  /** Members of the result, or null, or undefined. */
   readonly makes?: unknown;
   readonly without?: readonly string[];
   /** Members of the error. */
@@ -145,6 +145,7 @@ function askOf(line: string): Ask {
 function outcomeOf(text: string | undefined, reply: unknown): Outcome {
   if (text === undefined) return {};
   if (text === 'same') return { makes: reply };
+  if (text === 'undefined') return { makes: undefined };
   if (/^[[{]|^null/.test(text)) {
     const [members = '', without] = text.split(' without ');
     return { makes: parsed(members), ...(without !== undefined && { without: without.split(' ') }) };

@@ -43,9 +43,9 @@ function withoutGenerated(text: string, { generated = [] }: Row): string {
 async function expectOutcome(made: Promise<unknown>, row: Row): Promise<void> {
   const { asks, status, reply, makes, without = [], fails, secrets } = row;
   const answer = withSamples(reply, ({ value }) => value) as { readonly errors?: readonly string[] } | null;
-  if (fails === undefined && (status < 300 || makes !== undefined)) {
-    const result = (await made) ?? null;
-    if (makes === null) expect(result).toBeNull();
+  if (fails === undefined && (status < 300 || 'makes' in row)) {
+    const result = await made;
+    if ('makes' in row && (makes ?? null) === null) expect(result).toBe(makes);
     else expect(result).toMatchObject(withSamples(makes ?? { raw: answer }, ({ value }) => value) as object);
     for (const name of without) expect(result).not.toHaveProperty(name, expect.anything());
     return;

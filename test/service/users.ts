@@ -52,12 +52,12 @@ generated guid access-token
 >! POST /v3/users.xml <user><reference>r</reference></user> by OTHERKEY
 < /<reference>r</
 2.4-2: an email is unique, in any spelling
-+ POST /v3/users.xml <user><reference>r</reference><email>a@example.com</email></user>
-> POST /v3/users.xml <user><email>A@EXAMPLE.com</email><password>p</password>${NAMES}</user>
++ POST /v3/users.xml <user><reference>r</reference><email>Ada@example.com</email></user>
+> POST /v3/users.xml <user><email>adA@EXAMPLE.com</email><password>p</password>${NAMES}</user>
 < 409 ${failed(904, 'The email is already in use')} => SERVICE_INVALID 904
 + 409 POST /v3/users.xml <user><reference>r</reference><email>b@example.com</email></user>
 >! GET /v3/users.xml/r
-< /<email>a@example.com</
+< /<email>Ada@example.com</
 4.5-8: a password is not returned, nor repeated in an error
 + POST /v3/users.xml ${FULL}
 >! GET /v3/users.xml/ada@example.com
