@@ -90,7 +90,7 @@ const WRONG: readonly Wrong[] = [
     (perPage) => [`${perPage} a page`, 'perPage', ({ catalog }) => catalog.products?.({ perPage })] as Wrong,
   ),
   ...['yesterday', '5', new Date(Number.NaN)].map(
-    (from) => [`a time that is ${from}`, 'from', ({ catalog }) => catalog.products?.({ from })] as Wrong,
+    (from) => [`a time that is ${String(from)}`, 'from', ({ catalog }) => catalog.products?.({ from })] as Wrong,
   ),
   [
     'an end that is not a time',

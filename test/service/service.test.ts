@@ -34,7 +34,7 @@ const send = (sandbox: Sandbox, ask: Ask) =>
   exchange(sandbox, ask.operation, ask.body === undefined ? null : textOf(ask.body), headersOf(ask));
 
 /** Without the values that the service generates. */
-function withoutGenerated(text: string, { generated = [] }: Row): string {
+function withoutGenerated(text: string, { generated }: Row): string {
   const pattern = new RegExp(`<(${generated.join('|')})>[^<]*`, 'g');
   return (generated.length === 0 ? text : text.replace(pattern, '<$1>')).replace(DECLARATION, '');
 }
