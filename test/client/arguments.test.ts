@@ -13,7 +13,9 @@ CYCLE.itself = CYCLE;
 
 const NAMES = { firstName: 'A', lastName: 'B' };
 
-const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] = [
+type Wrong = [what: string, named: string, call: (client: Untyped) => Call | undefined];
+
+const WRONG: readonly Wrong[] = [
   ['undefined credentials', 'not a list', ({ credentials }) => credentials.verify?.(undefined)],
   ['null credentials, one by one', 'not a list', ({ credentials }) => credentials.verifyEach?.(null)],
   ['a text for credentials', 'not a list', ({ credentials }) => credentials.verify?.('abc')],
@@ -25,6 +27,26 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
     'credential 2: its guid has 256 characters',
     ({ credentials }) => credentials.verify?.(['a', { guid: 'x'.repeat(256) }]),
   ],
+  ...(
+    [
+      ['an email', { email: 'a@example.com' }, '"email" cannot be submitted'],
+      ['an email with a reference', { reference: 'a', email: 'a@example.com' }, '"email" cannot be submitted'],
+      ['a password', { accessToken: 'a', password: 'b' }, '"password" cannot be submitted'],
+      ['nothing', {}, 'it has no key'],
+      ['an empty reference', { reference: ' ' }, 'its reference is empty'],
+      ['an empty string', '', 'its reference is empty'],
+      ['a number', { reference: 123 }, 'its reference is not a string'],
+      ['a control character', 'a\u0000', 'its reference contains a character that XML cannot hold'],
+      ['a lone surrogate', { guid: '\ud800' }, 'its guid contains a character that XML cannot hold'],
+    ] as const
+  ).map(
+    ([what, one, problem]) =>
+      [
+        `a credential of ${what}`,
+        `credential 2: ${problem}`,
+        ({ credentials }) => credentials.verify?.(['a', one]),
+      ] as Wrong,
+  ),
   ['a user that is null', 'the user', ({ users }) => users.create?.(null)],
   ['a reference that is a number', 'reference: 7', ({ users }) => users.create?.({ reference: 7, ...NAMES })],
   ['others that are not an object', 'others', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: 'x' })],
@@ -38,6 +60,42 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
     'an unknown field of a user',
     'first_name',
     ({ users }) => users.create?.({ reference: 'a', ...NAMES, first_name: 'x' }),
+  ],
+  ...(
+    [
+      [{ reference: 'a', email: 'u@b.example', ...NAMES }, 'either a reference, or an email and a password'],
+      [{ email: 'u@b.example', ...NAMES }, 'password: missing, must be a text'],
+      [{ email: ' ', password: 'b', ...NAMES }, 'email: " " is not valid, must not be empty'],
+      [{ reference: 'a', ...NAMES, firstName: '' }, 'firstName: "" is not valid, must not be empty'],
+      [{ reference: 'a', ...NAMES, others: { guid: 'x' } }, 'must be given by its own field'],
+    ] as const
+  ).map(([user, problem]) => [`a user with ${problem}`, problem, ({ users }) => users.create?.(user)] as Wrong),
+  ...['', ' ', '.', '..', 'a\u0000'].map(
+    (vbid) => [`the vbid ${JSON.stringify(vbid)}`, 'the vbid', ({ assets }) => assets.update?.(vbid, {})] as Wrong,
+  ),
+  ['a new asset without fields', 'imprint_id: missing', ({ assets }) => assets.create?.({})],
+  ['an asset that is put as a new one', 'title: missing', ({ assets }) => assets.put?.('a', {}, { create: true })],
+  ['a name that is a number', 'name: 5', ({ packages }) => packages.create?.({ name: 5 })],
+  [
+    'a list that is a text',
+    'products: "A"',
+    ({ packages }) => packages.create?.({ name: 'a', products: 'A', shelf: 1 }),
+  ],
+  [
+    'an unknown type of license',
+    'online_license.type: "forever"',
+    ({ packages }) => packages.create?.({ name: 'a', online_license: { type: 'forever' } }),
+  ],
+  ...[0, 1001, 1.5, Number.NaN].map(
+    (perPage) => [`${perPage} a page`, 'perPage', ({ catalog }) => catalog.products?.({ perPage })] as Wrong,
+  ),
+  ...['yesterday', '5', new Date(Number.NaN)].map(
+    (from) => [`a time that is ${String(from)}`, 'from', ({ catalog }) => catalog.products?.({ from })] as Wrong,
+  ),
+  [
+    'an end that is not a time',
+    'until: "today" is not valid, must be a Date, or an ISO 8601 time',
+    ({ catalog }) => catalog.products?.({ until: 'today' }),
   ],
   ['an unknown name in a query', 'SKU', ({ licenses }) => licenses.read?.({ SKU: 'a' })],
   ['a query that is null', 'query', ({ licenses }) => licenses.read?.(null)],
@@ -79,9 +137,10 @@ async function done(call: Call | undefined): Promise<unknown> {
   return Symbol.asyncIterator in call ? await call.next() : await call;
 }
 
+// @rule 2.4-3, 4.1-9, 4.3-5..6, 4.4-9
 it.each(WRONG)('invalid input is rejected before anything is sent: %s', async (_name, named, call) => {
   const { client, asked } = await talk(() => ({}));
-  const error = await failure(done(call(client as unknown as Untyped)));
+  const error = await failure(done(call(client as unknown as Untyped)), 'a@example.com');
   expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining(named) as string });
   expect(error.hint).toBeDefined();
   expect(asked).toEqual([]);

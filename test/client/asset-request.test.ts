@@ -57,16 +57,6 @@ it.each([
   expect(error.hint).toContain(hint);
 });
 
-// @rule 2.1.2-3, 2.1.2-6
-it('2.1.2: the check of an asset accepts numbers and booleans in quotes, and keeps every digit of a decimal', () => {
-  const quoted = { copy_drm_limit: '-1', print_drm_limit: '50', fro: 'true', edition: '3' };
-  expect(checkAsset(quoted, update)).toEqual({ copy_drm_limit: -1, print_drm_limit: 50, fro: true, edition: 3 });
-  const prices = [{ currency: 'USD', type: 'list', amount: '12345678901234567.10' }];
-  expect(checkAsset({ prices }, update)).toEqual({ prices });
-  const id = { sku: 'a', channel_id_inclusive_access: 'x' };
-  expect(checkAsset({ variants: [id] }, update)).toEqual({ variants: [{ channel_ids: [id] }] });
-});
-
 it('the check of an asset sends every field as it is with unchecked, and those that fit as usual', () => {
   const fields = { imprint_id: '5', edition: '300', sales_rights: { exclusive_rights: ['EMEA'] }, future: { a: 1 } };
   const sent = checkAsset(fields, { create: true, unchecked: true });

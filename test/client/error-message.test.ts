@@ -8,9 +8,7 @@ import {
   messageIn,
   type ServiceMessage,
 } from '../../src/client/errors/error-message.ts';
-import type { Operation } from '../../src/client/http/caller.ts';
 import { readXml } from '../../src/xml/read.ts';
-import { connectTo, failure, golden, NEVER, serve } from './connection.ts';
 
 const TEXT = 'The access token has expired';
 const hide = hiding(() => []);
@@ -22,16 +20,6 @@ function message(body: string): ServiceMessage {
 function errorInResult(body: string): ServiceMessage | undefined {
   return isXml(body) ? errorInXml(readXml(body), hide) : errorInJson(JSON.parse(body), hide);
 }
-
-const WRITE: Operation<unknown> = {
-  method: 'PUT',
-  path: '/v4/x',
-  format: 'json',
-  token: true,
-  repeatable: false,
-  body: {},
-  read: ({ value }) => value,
-};
 
 // @rule 7-7
 it.each([
@@ -149,43 +137,4 @@ it.each([
   '{"status":"active"}',
 ])('an answer with a good status has no error: %s', (body) => {
   expect(errorInResult(body)).toBeUndefined();
-});
-
-// @rule 7-2, 7-6
-it.each([
-  [200, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2 }],
-  [401, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601 }],
-  [601, '', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
-  [
-    404,
-    '<error code="603" message="no such reference"/>',
-    { code: 'SERVICE_UNKNOWN_USER', serviceCode: 603, exitCode: 1 },
-  ],
-  [422, '{"errors":["title is missing"]}', { code: 'SERVICE_INVALID', serviceCode: undefined, exitCode: 1 }],
-  [400, '<error code="650" message="malformed"/>', { code: 'SERVICE_INVALID', serviceCode: 650 }],
-  [403, '{"errors":["not yours"]}', { code: 'SERVICE_FORBIDDEN', exitCode: 1 }],
-  [401, '', { code: 'SOURCE_AUTH', exitCode: 2 }],
-  [404, '', { code: 'SOURCE_NOT_SERVICE' }],
-  [409, '<error code="468" message="invalid"/>', { code: 'SERVICE_ERROR', serviceCode: 468 }],
-  [422, '{"errors":["no"]}', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
-  [422, '<error>no</error>', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
-  [409, golden('error-904.xml'), { code: 'SERVICE_INVALID', serviceCode: 904 }],
-  [500, '<error code="999" message="?"/>', { code: 'SERVICE_ERROR', serviceCode: 999 }],
-  [418, '', { code: 'SOURCE_REFUSED' }],
-])('an error of the service with status %i and %s has a code and a hint', async (status, body, expected) => {
-  const { url } = await serve(() => ({ status, body }));
-  const error = await failure(connectTo(url).caller.call(WRITE, NEVER));
-  expect(error).toMatchObject({ ...expected, status });
-  expect(error.hint).toMatch(/\.$/);
-});
-
-it('an error of the service that is nested too deep is not shown', async () => {
-  const body = `{"errors":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
-  for (const [status, code] of [
-    [200, 'SOURCE_BODY'],
-    [422, 'SERVICE_INVALID'],
-  ] as const) {
-    const { url } = await serve(() => ({ status, body }));
-    expect(await failure(connectTo(url).caller.call(WRITE, NEVER))).toMatchObject({ code });
-  }
 });

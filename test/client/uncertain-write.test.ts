@@ -8,7 +8,6 @@ import { type JsonReply, talk } from './support.ts';
 
 const ASSET = { imprint_id: 5, title: 'Made' };
 const USER = { reference: 'r', firstName: 'Ada', lastName: 'L' };
-const XML = { 'content-type': 'application/xml' };
 const PAGE = { headers: { 'content-type': 'text/html' }, body: '<!doctype html><p>Soon back' };
 
 /** A second request creates a second one. */
@@ -41,16 +40,6 @@ it.each(CREATES)('a create is final if its outcome is unknown: %s', async (what)
     expect(error.message).toMatch(/; it may have been created$/);
     expect(asked).toHaveLength(1);
   }
-});
-
-it.each([
-  ['broken JSON', 'asset', { body: '{"vbid":' }, 'SOURCE_BODY'],
-  ['broken XML', 'user', { headers: XML, body: '<user><guid>' }, 'XML_INVALID'],
-  ['a page', 'asset', PAGE, 'SERVICE_ERROR'],
-  ['a code 500 in a 200', 'asset', { headers: XML, body: '<error code="500" message="oops"/>' }, 'SOURCE_UNAVAILABLE'],
-] as const)('a create is final after an answer that is %s', async (_name, what, reply, code) => {
-  const { error } = await creating(what, reply);
-  expect(error).toMatchObject({ ...FINAL, code, hint: HINT });
 });
 
 it('a create is final after a timeout', async () => {
@@ -129,32 +118,6 @@ it.each([
   expect(asked).toMatchObject([{ method: 'DELETE', body: '' }]);
   const unreachable = await talk(() => ({}), { baseUrl: 'http://127.0.0.1:1' });
   expect(await failure(unreachable.client.packages.delete('P'))).toMatchObject({ retryable: true, exitCode: 75 });
-});
-
-it.each([
-  '{"success":false,"message":"not saved"}',
-  '{"success":false,"description":"not saved"}',
-  '{"status":"error","message":"not saved"}',
-  '{"status":422,"message":"not saved"}',
-  '{"fault":{"message":"not saved"}}',
-  '{"deleted":true,"message":"not saved"}',
-])('a write that is not repeatable is not done if it is answered with 200 %s', async (body) => {
-  const { client, asked } = await talk(() => ({ body }));
-  const writes = [
-    () => client.assets.update('a', { title: 'T' }),
-    () => client.books.create({ title: 'T' }),
-    () => client.books.update('a', { title: 'T' }),
-    () => client.packages.create({ sku: 'P' }),
-    () => client.packages.update('P', {}),
-    () => client.packages.delete('P'),
-  ];
-  for (const write of writes) {
-    const error = await failure(write());
-    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false, status: 200 });
-    expect(error.message).toContain('neither a result nor an error');
-    expect(error.hint).toMatch(/before you retry/);
-  }
-  expect(asked).toHaveLength(writes.length);
 });
 
 it('a write that is not repeatable does not include repeatable writes', async () => {

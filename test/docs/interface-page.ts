@@ -4,13 +4,14 @@ import { TABLES } from '../service/tables.ts';
 
 /*
  * docs/dev/interface.md has a row for each rule of the service's interface. The text of a rule is written by hand; its columns
- * are generated from tags at the code (`@rule 2.1-4, 2.1-7..9`): in src in a docstring, in test above a test. The tables of test/service name the rules of each row, which shows them on both
- * sides, unless its place ends with SANDBOX_ONLY.
+ * are generated from tags at the code (`@rule 2.1-4, 2.1-7..9`): in src in a docstring, in test above a test. The tables of
+ * test/service name the rules of each row, which shows them on both sides, unless its place ends with one of ONLY.
  */
 
 const ROOT = new URL('../../', import.meta.url);
 
-export const SANDBOX_ONLY = ' (sandbox)';
+/** The ends of places that show one side. */
+export const ONLY = { sandbox: ' (sandbox)', client: ' (client)' };
 
 /** Where a rule is implemented and shown. */
 export interface RulePlaces {
@@ -74,8 +75,8 @@ export function readRuleTags(): ReadonlyMap<string, RulePlaces> {
     }
   }
   for (const [name, rows] of Object.entries(TABLES)) {
-    for (const { rules, says, call } of rows) {
-      const place = `test/service/${name}.ts › ${says}${call === null ? SANDBOX_ONLY : ''}`;
+    for (const { rules, says, only } of rows) {
+      const place = `test/service/${name}.ts › ${says}${only === null ? '' : ONLY[only]}`;
       for (const id of ruleIds(rules)) add(placesOf(id).tests, place);
     }
   }

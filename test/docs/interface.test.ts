@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { readRuleTags, rowIds, ruleIds, SANDBOX_ONLY } from './interface-page.ts';
+import { ONLY, readRuleTags, rowIds, ruleIds } from './interface-page.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const PAGE = readFileSync(new URL('docs/dev/interface.md', ROOT), 'utf8');
@@ -17,6 +17,7 @@ const GAPS = [...(PAGE.split('\n## Gaps\n')[1] ?? '').matchAll(/^- \*\*([\d.]+-\
 /** Tests of commands and of runs start the sandbox, so they show both sides, as rows do. */
 function showsSandbox(test: string): boolean {
   const [path = ''] = test.split(' › ');
+  if (test.endsWith(ONLY.client)) return false;
   return (
     /^test\/(sandbox|service)\//.test(path) ||
     /startSandbox|support\/place/.test(readFileSync(new URL(path, ROOT), 'utf8'))
@@ -24,7 +25,7 @@ function showsSandbox(test: string): boolean {
 }
 
 function showsClient(test: string): boolean {
-  return !test.startsWith('test/sandbox/') && !test.endsWith(SANDBOX_ONLY);
+  return !test.startsWith('test/sandbox/') && !test.endsWith(ONLY.sandbox);
 }
 
 it('docs/dev/interface.md has every section, and numbers its rules consecutively', () => {

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { NEW, put } from './asset-requests.ts';
 import {
   CREDENTIALS,
   firstItem,
@@ -84,8 +85,9 @@ it.each(['id', 'updated-asc', 'updated-desc'] as const)(
   async (order) => {
     const sandbox = await sandboxFor({ items: 3500, order });
     sandbox.catalog.mutate({ create: 20, update: 500, remove: 700 });
+    await put(sandbox, 'L-1', NEW);
     const lines = await truth(sandbox);
-    expect(lines).toHaveLength(2820);
+    expect(lines).toHaveLength(2821);
     expect(lines).toEqual(await everyPage(sandbox));
   },
 );

@@ -21,63 +21,6 @@ async function calendar(items = 3, details = false) {
   return { time, sandbox, listed, since, lookup, read };
 }
 
-// @rule 2.1-31
-it('4.1, 4.4: the sandbox shows a created asset in the list, in deltas, by lookup and in the truth', async () => {
-  const { sandbox, time, since } = await calendar();
-  time.now += 1000;
-  const sent = {
-    ...NEW,
-    kind: 'title',
-    edition: 2,
-    language: 'fr',
-    author_name: 'Mei Okonkwo',
-    copy_drm_limit: 5,
-    identifiers: { print_isbn_13: ['9780306406157'], e_isbn_10: ['0198526636'] },
-    sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
-    prices: [
-      { currency: 'USD', type: 'digital_list_price', amount: '30.50' },
-      { currency: 'EUR', type: 'digital_list_price', amount: 28 },
-      { currency: 'EUR', type: 'digital_rental_price', amount: 9, duration: 180 },
-    ],
-  };
-  expect((await put(sandbox, 'L-999-70031', sent)).errors).toEqual([]);
-  const page = await getPage(sandbox, '?include_details=identifiers,metadata&currency=EUR');
-  expect(page).toMatchObject({ num_items: 4 });
-  expect(page.items[3]).toMatchObject({
-    vbid: 'L-999-70031',
-    title: 'Tides',
-    kind: 'title',
-    edition: 2,
-    language: 'fr',
-    copy_restrictions: 5,
-    identifiers: {
-      print_isbn_canonical: '9780306406157',
-      eisbn_canonical: '9780198526636',
-      print_isbn_10: ['0306406152'],
-      e_isbn_13: ['9780198526636'],
-    },
-    contributors: [{ name: 'Mei Okonkwo', type: 'author' }],
-    sales_rights: ['US'],
-    exclude_sales_rights: ['CA'],
-    variants: [
-      {
-        sku: 'L-999-70031',
-        prices: [{ type: 'digital_list_price', value: 28, currency: 'EUR' }],
-      },
-      {
-        sku: 'L-999-70031R180',
-        duration: '180',
-        prices: [{ value: 9, currency: 'EUR' }],
-      },
-    ],
-    metadata: { imprint_name: page.items[3]?.publisher },
-  });
-  const [item] = await since(time.now);
-  expect(item).toMatchObject({ vbid: 'L-999-70031', title: 'Tides' });
-  expect(await getJson(sandbox, '/v4/products/L-999-70031')).toEqual(item);
-  expect((await truth(sandbox))[3]).toEqual(item);
-});
-
 it.each([false, true])('4.1: the sandbox merges an update into a generated product (details: %s)', async (details) => {
   const { sandbox, time, since } = await calendar(3, details);
   const [before, other] = (await getPage(sandbox)).items;

@@ -55,11 +55,6 @@ export function errorOf(answer: Exchange): readonly [number, string] | null {
   return rootOf(answer).name === 'error-response' ? [answer.status, textIn(answer, 'error-code') ?? ''] : null;
 }
 
-/** The message of an error. */
-export function messageOf(answer: Exchange): string | undefined {
-  return textIn(answer, 'error-text');
-}
-
 /** Verifies `credential` elements with an API key alone, as the interface says. */
 export function verify(sandbox: Sandbox, credentials: string, key?: string): Promise<Exchange> {
   const body = `<credentials>${credentials}</credentials>`;

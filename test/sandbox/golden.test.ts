@@ -5,16 +5,17 @@ import { licensesResponse } from '../../src/sandbox/operations/licenses.ts';
 import { userResponse } from '../../src/sandbox/operations/users.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { readXml, type XmlElement } from '../../src/xml/read.ts';
-import { USERS } from '../service/accounts.ts';
 import { golden } from '../service/row.ts';
+import { USERS } from '../service/users.ts';
 import { sandboxFor } from './client.ts';
 import { control, type Exchange, exchange } from './exchange.ts';
 
 /** Starts a sandbox with the users of the files, and their guids and tokens. */
 async function withUsers(): Promise<Sandbox> {
   const sandbox = await sandboxFor({ items: 10 });
-  for (const [operation, body] of USERS)
-    await control(sandbox, operation.replace('POST /_sandbox/', ''), body as object);
+  for (const [, path = '', body = ''] of USERS.matchAll(/\/_sandbox\/(\w+) (.*)/g)) {
+    await control(sandbox, path, JSON.parse(body) as object);
+  }
   return sandbox;
 }
 

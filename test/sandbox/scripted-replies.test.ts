@@ -2,56 +2,11 @@
 import { request } from 'undici';
 import { expect } from 'vitest';
 import { CREDENTIALS, itWith, sandboxFor } from './client.ts';
-import { callerHeaders, control, errorOf, exchange } from './exchange.ts';
+import { callerHeaders, control, exchange } from './exchange.ts';
 
 const it = itWith({ items: 1 });
 
 const ASSET = JSON.stringify({ imprint_id: 1, title: 'Tides' });
-
-// @rule 7-4
-it('7: an operation replies with the scripted failure as often as asked, and changes nothing', async ({ sandbox }) => {
-  await control(sandbox, 'answer', { operation: 'PUT /v4/assets/:vbid', status: 500, times: 2 });
-  const put = () => exchange(sandbox, 'PUT /v4/assets/TIDES', ASSET);
-  const failed = { status: 500, text: '{"errors":["Internal Server Error"]}' };
-  expect([await put(), await put()]).toMatchObject([failed, failed]);
-  expect((await exchange(sandbox, 'GET /vital_books/TIDES')).status).toBe(404);
-  expect((await put()).status).toBe(200);
-});
-
-it('7: the sandbox replies with any custom code and status, in the format of the operation', async ({ sandbox }) => {
-  const arrange = (operation: string, rest: object) => control(sandbox, 'answer', { operation, code: 601, ...rest });
-  await arrange('GET /v3/licenses.xml', { status: 401, message: 'a < b' });
-  expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([401, '601']);
-  await arrange('GET /v3/licenses.xml', { status: 200 });
-  expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([200, '601']);
-  expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toBeNull();
-  await arrange('GET /v3/licenses.xml', { status: 200 });
-  const { text } = await exchange(sandbox, 'GET /v3/licenses.xml');
-  expect(text).toContain('<error-text>The access token is not valid any longer for the user<');
-  await arrange('GET /v4/products', { status: 200, message: 'Token' });
-  expect(await exchange(sandbox, 'GET /v4/products')).toMatchObject({
-    status: 200,
-    text: '{"errors":["Token (601)"]}',
-  });
-});
-
-it.for([
-  ['POST /v3/users', 'POST /v3/users.xml'],
-  ['POST /v3/users.xml', 'POST /v3/users'],
-  ['GET /v3/users/:id', 'GET /v3/users.xml/user-0000001'],
-] as const)('the operation %s is the same as its other form, %s', async ([operation, called], { sandbox }) => {
-  await control(sandbox, 'answer', { operation, status: 503 });
-  expect((await exchange(sandbox, called)).status).toBe(503);
-  expect((await exchange(sandbox, called)).status).not.toBe(503);
-});
-
-it('the sandbox removes a scripted reply with 0 times', async ({ sandbox }) => {
-  const arrange = (times: number) => control(sandbox, 'answer', { operation: 'GET /v4/products', status: 500, times });
-  await arrange(1000);
-  expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(500);
-  await arrange(0);
-  expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(200);
-});
 
 it('the sandbox sends Retry-After with a scripted reply', async ({ sandbox }) => {
   await control(sandbox, 'answer', { operation: 'GET /v4/products', status: 503, retry_after: 30 });

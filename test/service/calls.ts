@@ -1,5 +1,7 @@
 import type { Client } from '../../src/client/client.ts';
+import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
 import type { LicenseQuery } from '../../src/client/licenses/licenses.ts';
+import type { NewUser } from '../../src/client/users/users.ts';
 import type { Row } from './row.ts';
 
 type Call = (client: Client, id: string, body: never, query: URLSearchParams) => Promise<unknown>;
@@ -15,7 +17,32 @@ function pageOf({ catalog }: Client, query: URLSearchParams): Promise<unknown> {
   return catalog.products({ ...lists, from, until, perPage: Number(query.get('per_page')) }).next();
 }
 
-/** The method of the client for each operation; users and credentials are given by their rows. */
+const NAMES: Readonly<Record<string, string>> = {
+  'access-token': 'accessToken',
+  'first-name': 'firstName',
+  'last-name': 'lastName',
+};
+const MARKS: Readonly<Record<string, string>> = { amp: '&', quot: '"', lt: '<', gt: '>' };
+
+/** Names and values of attributes or elements, by the names of the client. */
+function fieldsOf(xml: string, form: RegExp): Record<string, string> {
+  const plain = (text: string) => text.replaceAll(/&(\w+);/g, (_all, name: string) => MARKS[name] ?? '');
+  return Object.fromEntries(
+    [...xml.matchAll(form)].map(([, name = '', text = '']) => [NAMES[name] ?? name, plain(text)]),
+  );
+}
+
+function submissionsOf(xml: string): CredentialSubmission[] {
+  const elements = xml.match(/<credential [^>]*>/g) ?? [];
+  return elements.map((one) => fieldsOf(one, /([\w-]+)="([^"]*)"/g) as unknown as CredentialSubmission);
+}
+
+function userOf(xml: string): NewUser {
+  const { 'redemption-code': code, ...user } = fieldsOf(xml, /<([\w-]+)>([^<]*)<\//g);
+  return { ...user, ...(code !== undefined && { others: { 'redemption-code': code } }) } as unknown as NewUser;
+}
+
+/** The method of the client for each operation. */
 const CALLS: readonly (readonly [operation: RegExp, call: Call])[] = [
   [/^PUT \/v4\/assets$/, ({ assets }, _id, body) => assets.create(body, SENT)],
   [/^PUT \/v4\/assets\/([^?]+)/, ({ assets }, id, body) => assets.put(id, body, ALL)],
@@ -28,6 +55,8 @@ const CALLS: readonly (readonly [operation: RegExp, call: Call])[] = [
   [/^DELETE \/v4\/packages\/([^?]+)\/assets/, ({ packages }, id, fields) => packages.delete(id, { fields })],
   [/^GET \/v4\/products\?/, (client, _id, _body, query) => pageOf(client, query)],
   [/^GET \/v4\/products\/([^?]+)/, ({ catalog }, id) => catalog.product(id)],
+  [/^POST \/v3\/credentials/, ({ credentials }, _id, body) => credentials.verify(submissionsOf(body))],
+  [/^POST \/v3\/users\.xml/, ({ users }, _id, body) => users.create(userOf(body))],
   [/^GET \/v3\/users\.xml\/([^?]+)/, ({ users }, id) => users.read(id)],
   [
     /^GET \/v3\/licenses\.xml/,
@@ -38,12 +67,18 @@ const CALLS: readonly (readonly [operation: RegExp, call: Call])[] = [
   ],
 ];
 
+/** Calls that rows name. */
+const NAMED: Readonly<Record<string, Call>> = {
+  'put new': ({ assets }, _id, body) => assets.put('L-1', body, { create: true }),
+};
+
 /** Lets the client send the request of a row. */
-export function callOf({ asks: [operation, body], call }: Row, client: Client): Promise<unknown> {
-  if (call !== undefined && call !== null) return call(client);
+export function callOf({ asks: { operation, body }, call }: Row, client: Client): Promise<unknown> {
+  const query = new URLSearchParams(operation.split('?')[1]);
+  const named = NAMED[call ?? ''];
+  if (named !== undefined) return named(client, '', body as never, query);
   for (const [pattern, ask] of CALLS) {
     const [found, id = ''] = pattern.exec(operation) ?? [];
-    const query = new URLSearchParams(operation.split('?')[1]);
     if (found !== undefined) return ask(client, decodeURIComponent(id), body as never, query);
   }
   throw new Error(`no call of the client for ${operation}`);

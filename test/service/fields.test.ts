@@ -2,9 +2,8 @@
 import { expect, it } from 'vitest';
 import { failure } from '../client/connection.ts';
 import { talk } from '../client/support.ts';
-import { put } from '../sandbox/asset-requests.ts';
+import { NEW, put } from '../sandbox/asset-requests.ts';
 import { sandboxFor } from '../sandbox/client.ts';
-import { NEW } from './assets.ts';
 import { FIELDS } from './fields.ts';
 
 /** A value without the quotes that numbers and booleans may have. */

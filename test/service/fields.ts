@@ -49,9 +49,7 @@ export const FIELDS: readonly Field[] = [
     '-1 (unlimited)',
     [-1, '-1', 2, '2', 9],
     DRM,
-    {
-      isNumber: true,
-    },
+    { isNumber: true },
   ),
   field(
     '2.1-15, 2.1.2-6, 8-4',
@@ -59,9 +57,7 @@ export const FIELDS: readonly Field[] = [
     '0 to 127',
     [0, 127, '0', '127'],
     [-1, '-1', 128, '128', 1.5, '1e1', '0x10'],
-    {
-      isNumber: true,
-    },
+    { isNumber: true },
   ),
   field('2.1-21', 'imprint_id', 'whole number', [12, '12'], ['twelve', 1.5, null, 2 ** 60], {
     isNumber: true,
