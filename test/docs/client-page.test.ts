@@ -41,7 +41,12 @@ it('docs/client.md has examples that print what it says', async () => {
 it('docs/client.md has examples whose arguments and results have the types of the client', async () => {
   const file = exampleFile();
   const config = join(dirname(file), 'tsconfig.json');
-  const compilerOptions = { noEmit: true, typeRoots: [join(ROOT, 'node_modules/@types')] };
+  const compilerOptions = {
+    noEmit: true,
+    rewriteRelativeImportExtensions: false,
+    allowImportingTsExtensions: true,
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+  };
   writeFileSync(
     config,
     JSON.stringify({

