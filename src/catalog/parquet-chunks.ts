@@ -32,8 +32,15 @@ const FLAG = { type: 'BOOLEAN' } as const;
 const NUMBER = { type: 'DOUBLE' } as const;
 const WHOLE = { type: 'INT32' } as const;
 const TYPES = {
-  ...{ key: TEXT, text: TEXT, json: JSON_TEXT, body: JSON_TEXT },
-  ...{ flag: FLAG, number: NUMBER, whole: WHOLE, seq: SEQ, time: TIME },
+  key: TEXT,
+  text: TEXT,
+  json: JSON_TEXT,
+  body: JSON_TEXT,
+  flag: FLAG,
+  number: NUMBER,
+  whole: WHOLE,
+  seq: SEQ,
+  time: TIME,
 } as const;
 
 function elementOf({ name, form, isNullable = ['text', 'json', 'number'].includes(form) }: Column): Element {
