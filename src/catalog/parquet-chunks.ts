@@ -1,13 +1,24 @@
 import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { deflateRawSync, gzipSync, inflateRawSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { Column, Row, Table } from './table-columns.ts';
 
 type Element = ParquetWriter['schema'][number];
 
-/** Characters of a row group, all of which is in memory. */
-const GROUP_CHARS = 6_000_000;
+/** Characters of a row group, all of which is in memory. Readers such as DuckDB take as long for each group as for 5 MB. */
+const GROUP_CHARS = 32_000_000;
+
+/** Node.js 22.15 and newer have it. */
+const { zstdCompressSync } = zlib as { zstdCompressSync?: (bytes: Uint8Array) => Uint8Array };
+type Packing = Required<Pick<ConstructorParameters<typeof ParquetWriter>[0], 'codec' | 'compressors'>>;
+const PACKINGS: Readonly<Record<'small' | 'fast', Packing>> = {
+  small: { codec: 'GZIP', compressors: { GZIP: (bytes) => zlib.gzipSync(bytes) } },
+  fast: zstdCompressSync
+    ? { codec: 'ZSTD', compressors: { ZSTD: zstdCompressSync } }
+    : // Of the writer's own.
+      { codec: 'SNAPPY', compressors: {} },
+};
 
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
 const JSON_TEXT = { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } } as const;
@@ -18,9 +29,21 @@ const TIME = {
   logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
 } as const;
 const FLAG = { type: 'BOOLEAN' } as const;
-const TYPES = { key: TEXT, flag: FLAG, text: TEXT, json: JSON_TEXT, body: JSON_TEXT, seq: SEQ, time: TIME } as const;
+const NUMBER = { type: 'DOUBLE' } as const;
+const WHOLE = { type: 'INT32' } as const;
+const TYPES = {
+  key: TEXT,
+  text: TEXT,
+  json: JSON_TEXT,
+  body: JSON_TEXT,
+  flag: FLAG,
+  number: NUMBER,
+  whole: WHOLE,
+  seq: SEQ,
+  time: TIME,
+} as const;
 
-function elementOf({ name, form, isNullable = form === 'text' || form === 'json' }: Column): Element {
+function elementOf({ name, form, isNullable = ['text', 'json', 'number'].includes(form) }: Column): Element {
   return { name, ...TYPES[form], repetition_type: isNullable ? 'OPTIONAL' : 'REQUIRED' };
 }
 
@@ -50,8 +73,8 @@ function packNewest(parquet: ParquetWriter): void {
   parquet.pendingIndexes = [];
   const group = parquet.row_groups.pop();
   if (group === undefined) return;
-  const packed = deflateRawSync(serialize(group.columns)).toString('latin1');
-  const unpack = (): unknown => deserialize(inflateRawSync(Buffer.from(packed, 'latin1')));
+  const packed = zlib.deflateRawSync(serialize(group.columns)).toString('latin1');
+  const unpack = (): unknown => deserialize(zlib.inflateRawSync(Buffer.from(packed, 'latin1')));
   parquet.row_groups.push(Object.defineProperty(group, 'columns', { get: unpack }));
 }
 
@@ -60,6 +83,7 @@ export function* parquetChunks(
   batches: Iterable<readonly Row[]>,
   table: Pick<Table, 'columns'>,
   metadata: Readonly<Record<string, string | null>>,
+  packing: keyof typeof PACKINGS,
 ): Generator<Uint8Array> {
   const writer = new ByteWriter();
   let parquet: ParquetWriter | undefined;
@@ -73,8 +97,7 @@ export function* parquetChunks(
     parquet ??= new ParquetWriter({
       writer,
       schema: [{ name: 'catalog', num_children: columns.length }, ...columns.map(elementOf)],
-      codec: 'GZIP',
-      compressors: { GZIP: (bytes) => gzipSync(bytes) },
+      ...PACKINGS[packing],
       statistics: false,
       kvMetadata: Object.entries(metadata).map(([name, value]) => ({ key: `catchword.${name}`, value: value ?? '' })),
       createdBy: 'catchword',

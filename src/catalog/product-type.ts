@@ -7,8 +7,8 @@ import { type Form, MEMBERS, type MembersAs, type PartsAs, type Stored } from '.
  */
 
 type Text = string | null;
-/** Some services send numbers as text, or text as numbers. */
-type Numeric = string | number | null;
+/** A number: some services send numbers as text, or text as numbers. */
+export type Numeric = string | number | null;
 type Named = string | { readonly name?: string; readonly value?: string; readonly [field: string]: unknown } | null;
 
 export interface Contributor {

@@ -111,7 +111,15 @@ export function createClient(options: ClientOptions): Client {
 
 export type { ErrorCode } from '../base/errors.ts';
 export type { Envelope, RejectedItem } from '../catalog/page-types.ts';
-export type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
+export type {
+  CatalogItem,
+  CatalogProduct,
+  Contributor,
+  Numeric,
+  Price,
+  Subject,
+  Variant,
+} from '../catalog/product-type.ts';
 export type { AssetFields, AssetPrice, ChannelId } from './assets/asset-request.ts';
 export type { Asset } from './assets/asset-response.ts';
 export type { AssetOptions, Assets, PutAssetOptions, WrittenAsset } from './assets/assets.ts';

@@ -53,5 +53,5 @@ export function productText(text: string): string | null {
   return product === undefined || product === 'null' ? null : product;
 }
 
-export type { CatalogProduct } from '../catalog/product-type.ts';
+export type { CatalogProduct, Contributor, Numeric, Price, Subject, Variant } from '../catalog/product-type.ts';
 export { CatchwordError };

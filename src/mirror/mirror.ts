@@ -287,5 +287,6 @@ export function openMirror(path: string): Mirror {
   };
 }
 
+export type { Contributor, Numeric, Price, Subject, Variant } from '../catalog/product-type.ts';
 export type { CatalogProduct, CatchwordEvent };
 export { CatchwordError };

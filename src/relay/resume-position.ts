@@ -4,7 +4,7 @@ import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Mark, Opened } from './sink.ts';
 import { APART } from './sink-config.ts';
-import { hasWhole, viewAt } from './store-contents.ts';
+import { hasWhole, knowsBefore, viewAt } from './store-contents.ts';
 import { feederOf } from './stored-mark.ts';
 
 /**
@@ -23,7 +23,8 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
   if (mark !== null) requireNoOtherSink(store, sink, mark);
   if (mark === null) {
     const view = viewAt(store.sinks.views(sink.id), generation);
-    const isBegun = view?.generation === generation && view.fromGeneration !== null && cursor === sink.beganCursor;
+    const isTransition = view?.generation === generation && view.fromGeneration !== null && !knowsBefore(view, sink);
+    const isBegun = isTransition && cursor === sink.beganCursor;
     // After a crash, the store may have got what it has not confirmed.
     if (isBegun && (cursor < view.fromCursor || cursor === 0)) store.sinks.placeTransition(sink.id, generation, null);
     continueAt(store, sink, generation, cursor);

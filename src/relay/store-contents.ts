@@ -32,6 +32,11 @@ export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor =
   return isItsFill && view.fromGeneration !== null && cursor < backfillTo ? view : undefined;
 }
 
+/** Whether a fill knows what its store may have had before: only a fill has such a row of a view without an end. */
+export function knowsBefore({ generation, fromGeneration, toCursor }: SinkView, sink: SinkRow): boolean {
+  return generation === sink.beganGeneration && fromGeneration !== null && toCursor === 0;
+}
+
 /** Prepares each view once. What a view may cost is checked where it is set: a store may have an older one. */
 export function createPreparedViews(name: string) {
   const prepared = new Map<string, View | null>();
@@ -113,11 +118,14 @@ export function viewedChanges(
   // A view without a tag is that of a sink that never had one.
   if (current.tag === null) return null;
   if (cursor < sink.backfillTo) {
+    const had = knowsBefore(current, sink) ? createContents(store, sink.id, prepare, history) : null;
+    const mayHave = (change: RecordedChange): boolean =>
+      sink.backfillRemoved && (had === null || current.unsure.has(change.vbid) || had(current, change) !== null);
     return {
       keys: null,
       of: (change) => {
         const viewed = viewedChange(view, change, tag, true);
-        return viewed?.op === 'removed' && !sink.backfillRemoved ? null : viewed;
+        return viewed?.op === 'removed' && !mayHave(change) ? null : viewed;
       },
     };
   }

@@ -1,6 +1,7 @@
 import { printable } from '../base/printable.ts';
 import { createPreparedViews, viewAt, WHOLE } from '../relay/store-contents.ts';
 import { forecastView, type Judged } from '../relay/view-forecast.ts';
+import { requireKept } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { View } from '../view/view.ts';
@@ -14,9 +15,11 @@ const [SHOWN, MOST] = [5, 400];
 export type Comparison = Awaited<ReturnType<typeof compareView>>;
 
 /**
- * Compares, as of now, what the store of a sink has with what a view would send it. Sends and writes nothing.
+ * Compares what the store of a sink has with what a view would send it. Sends and writes nothing.
  * @param row null: a sink that the mirror does not know yet
  * @param goOn asked at each product: false ends it there
+ * @param asOf the products as of this change; of a store that is ahead, what it had then
+ * @throws CatchwordError NOT_FOUND if the log no longer reaches back so far
  * @returns `bytes`: how large the store's data is, and would be; `is_changed`: whether the sink has another view now
  */
 export async function compareView(
@@ -26,6 +29,7 @@ export async function compareView(
   view: View | null,
   signal: AbortSignal,
   goOn: () => boolean,
+  asOf = store.changes.lastSeq(),
 ) {
   const fed = row === null || (!row.opened && row.cursor === 0) ? null : row;
   const samples: Judged[] = [];
@@ -36,14 +40,16 @@ export async function compareView(
     bytes.after += Buffer.byteLength(one.after ?? '');
     return goOn();
   };
-  const asOf = store.changes.lastSeq();
+  requireKept(store, asOf);
   const views = createPreparedViews(name);
   const counts = await forecastView(store, fed, views, view, asOf, signal, see);
+  // It may have been pruned meanwhile.
+  requireKept(store, asOf);
   const { where = null, fields = null } = view ?? {};
   const had = (row && viewAt(store.sinks.views(row.id), row.generation)) ?? WHOLE;
   const isChanged = had.where !== where || had.fields !== fields;
   const failure = view?.failures().last ?? null;
-  return { sink: name, where, fields, ...counts, failure, bytes, is_changed: isChanged, samples };
+  return { sink: name, as_of: asOf, where, fields, ...counts, failure, bytes, is_changed: isChanged, samples };
 }
 
 export function comparisonLines(found: Comparison): string[] {

@@ -91,7 +91,7 @@ export const OPTION_GROUPS = {
       'how a change to `distributable: false` is recorded',
     ),
     deletedField: option('CATCHWORD_DELETED_FIELD', undefined, form.text).means(
-      'member of an item by which the service says that the product does not exist any more: `deleted` counts if it is true, 1, y, yes or a date; for another value name that, as in `status=deleted`',
+      'member of an item by which the service says that the product does not exist any more: `deleted` counts if it is true, 1, y, yes or a date since 2000; for another value name that, as in `status=deleted`',
     ),
   },
   Runs: {

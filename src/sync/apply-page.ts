@@ -123,7 +123,7 @@ export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, log, runId } = options;
   const reads = createAppliedReads(store, runId);
   const hasList = store.runs.get(runId)?.kind === 'full';
-  const [before] = store.recentRuns.ended('full', 1);
+  const [before] = store.recentRuns.read('full', 1);
   const twice = new Set(before && store.runs.get(before.id)?.evidence?.twice?.vbids);
   const context: DraftContext = { ...options, reads, hasList, twice, notInDeltas: store.runs.leftOut() };
   const writePage = createPageWriter(context);

@@ -50,8 +50,11 @@ export function isGone(
   return product.withdrawn && withdrawnAs === 'removed';
 }
 
-/** What a member says, as JSON, if its name alone tells that the product is deleted: yes, or since when. */
-const SAYS_YES = /^"?(?:true|1|yes|y|[1-9]\d{3}-\d\d-\d\d(?:[T ].*)?)"?$/i;
+/**
+ * What a member says, as JSON, if its name alone tells that the product is deleted: yes, or since when. Not dates such as
+ * 1970-01-01 and 9999-12-31, which stand for none.
+ */
+const SAYS_YES = /^"?(?:true|1|yes|y|20\d\d-\d\d-\d\d(?:[T ].*)?)"?$/i;
 
 /** Whether the item says, as CATCHWORD_DELETED_FIELD describes, that the product does not exist any more. */
 function isDeleted({ body }: Pick<Product, 'body'>, { deletedField }: Pick<RunSettings, 'deletedField'>): boolean {

@@ -18,7 +18,7 @@ const CHANGES = 100;
  * products are selected. If that one found untold changes, it did so nevertheless.
  */
 export function hasControl({ recentRuns, runs, source }: Reader, { kind }: Run): boolean {
-  const [before] = recentRuns.ended('full', 1);
+  const [before] = recentRuns.read('full', 1);
   if (kind !== 'full' || before === undefined || source.noted()?.unfinished === true) return false;
   const reasons = runs.get(before.id)?.reasons ?? [];
   return before.proof === 'sealed' || (before.proof === 'open' && reasons.every(isUntold));
@@ -26,7 +26,7 @@ export function hasControl({ recentRuns, runs, source }: Reader, { kind }: Run):
 
 /** Why a full run that cannot control its deltas does not rely on them: the full run before found untold changes. */
 export function whyUncontrolled(store: Reader, run: Run): string | null {
-  const [before] = store.recentRuns.ended('full', 1);
+  const [before] = store.recentRuns.read('full', 1);
   if (run.kind !== 'full' || before === undefined || hasControl(store, run)) return null;
   const isKnown = (store.runs.get(before.id)?.reasons ?? []).some(isUntold);
   return isKnown ? `${UNTOLD} all changes to run ${before.id}, and this run could not control them` : null;

@@ -6,6 +6,9 @@ import { pathsIn } from './field-list.ts';
 /** For safety: names of members that are kept, to find a similar one. */
 const MOST_NAMES = 1_000;
 
+/** Every product has its key, and an answer to whether it is withdrawn: without the member, it is not. */
+const ALWAYS = ['vbid', ...ROWS.filter(({ form }) => form === 'sellable').map(({ path }) => path)];
+
 /** A member that a view names, and that no product has. */
 export interface Absent {
   readonly path: string;
@@ -20,7 +23,7 @@ export type Absence = ReturnType<typeof createAbsence>;
 /** Finds the members, of those that a view names, which no product has. It costs little once each was seen. */
 export function createAbsence(paths: Iterable<string>) {
   const missing = new Set(paths);
-  missing.delete('vbid');
+  for (const path of ALWAYS) missing.delete(path);
   const names = new Set<string>(['vbid']);
   let products = 0;
 

@@ -47,6 +47,10 @@ const WHOLE_JSON = 8;
 const HINT = 'docs/views.md has what an expression may use, and examples.';
 const JSON_EACH = "Read the elements of an array with: EXISTS (SELECT 1 FROM json_each(body, '$.MEMBER') v WHERE …).";
 
+const OF_TIME = /^(current_(date|time|timestamp)|date|time|datetime|julianday|unixepoch|strftime|timediff)$/;
+const TODAY =
+  "Compare with a date that you write, such as substr(on_sale_date, 1, 10) <= '2027-01-31', and ask for today in the query that reads the store: docs/views.md has both.";
+
 /** Columns of the view `catalog` that the mirror adds to the product. */
 const OF_MIRROR = ['id', 'first_seen_at', 'changed_at', 'changed_seq'];
 
@@ -137,7 +141,10 @@ function checkSources({ of, calls }: Program, each: string | null, invalid: Inva
   if (of('Variable').length > 0) throw invalid('it has a parameter', HINT);
   const isOther = of('OpenRead').length > 1 || of('VOpen').some(({ p4 }) => p4 !== each);
   if (isOther || of('Rowid').length > 0) throw invalid('it reads more than the product', JSON_EACH);
-  for (const { name } of calls) if (!FUNCTIONS.has(name)) throw invalid(`the function ${name} is not available`, HINT);
+  for (const { name } of calls) {
+    if (FUNCTIONS.has(name)) continue;
+    throw invalid(`the function ${name} is not available`, OF_TIME.test(name) ? TODAY : HINT);
+  }
 }
 
 /** Rejects what takes longer than a few readings of the product. */
@@ -164,7 +171,7 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
     if (outer !== undefined && !isOfElement(p3 + 2, addr, outer)) {
       throw invalid(
         'a json_each within another one reads the same again for each element',
-        "Let it read the element: json_each(body, '$.OUTER') a, json_each(a.value, '$.INNER') b.",
+        "Let it read the element: json_each(body, '$.OUTER') a, json_each(a.value, '$.INNER') b. Ask about two lists of the product side by side: EXISTS (…) AND NOT EXISTS (…), as docs/views.md does for sales rights.",
       );
     }
   }

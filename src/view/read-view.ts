@@ -1,7 +1,7 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import { objectMembers } from '../catalog/json-text.ts';
 import type { ChangeFilter } from '../catalog/run-types.ts';
-import { createHistory, requireUnpruned } from '../store/history/history.ts';
+import { createHistory, requireKept } from '../store/history/history.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { seenBy, type View } from './view.ts';
@@ -60,7 +60,7 @@ export function createViewReader(store: Reader) {
       isOver: () => boolean = () => false,
       asOf = Number.MAX_SAFE_INTEGER,
     ) => {
-      requireUnpruned(store, asOf);
+      requireKept(store, asOf);
       const rows = store.products.livingPage(after, atOnce, asOf);
       const [products, read]: [ProductRow[], ProductRow[]] = [[], []];
       for (const row of rows) {

@@ -355,3 +355,33 @@ it('a filter over a mirror without products is not named', async () => {
   const { stderr } = await runHere(['export', '--where', "title = 'T1'"], env, temporaryDirectory());
   expect(stderr).toMatch(/^0 products as of change 0 /);
 });
+
+it('sink preview --at compares the products as of a change or a time, and says if the log does not reach back', async () => {
+  const { bench, relay, isAt, json, text } = await scene();
+  bench.change(shop(100, '2'), 2, Date.now() + 60_000);
+  await relay();
+  await isAt(400);
+  const cheap = ['--where', "body->>'price' < 2", '--fields', ''];
+  expect(await json('sink', 'preview', 'shop', ...cheap)).toMatchObject({
+    as_of: 400,
+    has: 300,
+    matching: 200,
+    removed: 100,
+  });
+  const before = { as_of: 300, has: 300, matching: 300, removed: 0 };
+  expect(await json('sink', 'preview', 'shop', ...cheap, '--at', '300')).toMatchObject(before);
+  const now = new Date(Date.now() + 1_000).toISOString();
+  expect(await json('sink', 'preview', 'shop', ...cheap, '--at', now)).toMatchObject(before);
+  expect(await text('sink', 'preview', 'shop', ...cheap, '--at', '2199-01-01')).toMatch(/^as of change 400\n/);
+  expect(await json('sink', 'preview', 'shop', ...cheap, '--at', '1999-12-31')).toMatchObject({ as_of: 0, has: 0 });
+  expect(await text('sink', 'preview', 'shop', '--at', '401')).toContain(
+    '--at: 401 is beyond the newest change, which is 400 [USAGE]',
+  );
+  expect(await text('sink', 'preview', 'shop', '--at', 'soon')).toContain(
+    'is neither the number of a change nor a time',
+  );
+  writeUnder(bench.store.keeperLease, Date.now(), ({ changes }) => changes.prune(350));
+  expect(await text('sink', 'preview', 'shop', '--at', '300')).toMatch(
+    /no longer holds the mirror as of change 300 \[NOT_FOUND\]\nhint {2}Changes up to 350 were pruned/,
+  );
+});

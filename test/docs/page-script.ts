@@ -150,6 +150,11 @@ const RUNS: Readonly<Record<string, (code: string, page: string, places: Places)
     const tail = '\nsetInterval(() => products.size > 0 && process.exit(0), 20);';
     return `${withInput('cat >block.mjs', head + placed(code, places) + tail)}node block.mjs\n`;
   },
+  php: (code, _, { mysql }) => {
+    const dsn = `mysql:host=127.0.0.1;port=${mysql.split(':')[1]};dbname=bookshop;charset=utf8mb4`;
+    const php = `SHOP_DSN='${dsn}' SHOP_USER=bookshop SHOP_PASSWORD='a password' php`;
+    return `[ -z "$CI" ] && ! command -v php >/dev/null || { ${withInput(php, code)}echo; }\n`;
+  },
   json: (code) => withInput('node -e "JSON.parse(fs.readFileSync(0))"', code),
   yaml: (code) => {
     parse(code);

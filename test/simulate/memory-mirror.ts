@@ -66,7 +66,7 @@ export function createMemoryMirror(settings: RunSettings) {
     clockSeen: () => null,
     changes: { lastSeq: () => seq },
     // No run came before.
-    recentRuns: { ended: () => [] },
+    recentRuns: { read: () => [] },
     products: {
       lastId: () => rows.length,
       changedSeq: (id: number) => rows[id - 1]?.changedSeq ?? 0,

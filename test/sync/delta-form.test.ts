@@ -177,6 +177,8 @@ it('a member that CATCHWORD_DELETED_FIELD only names removes a product if it say
     'null',
     '""',
     '"0000-00-00"',
+    '"1970-01-01T00:00:00Z"',
+    '"9999-12-31"',
     '[1]',
     '{}',
   ];

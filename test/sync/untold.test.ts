@@ -49,6 +49,10 @@ it('a full run that cannot control its deltas does not rely on them if the run b
   ];
   expect(await run()).toMatchObject({ proof: 'open', reasons: expect.arrayContaining(reasons) });
   source.items = source.items.slice(0, 59);
+  // A run that fails forgets none of it.
+  source.instead = () => ({ status: 403 });
+  await expect(run()).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+  source.instead = () => null;
   const uncontrolled = 'deltas did not tell all changes to run 2, and this run could not control them';
   expect(await run()).toMatchObject({ proof: 'open', removed: 0, reasons: [uncontrolled] });
   expect(catalogOf(db).size).toBe(60);

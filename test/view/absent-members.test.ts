@@ -19,6 +19,12 @@ it('a member is absent if no product has its path, also inside of another member
   expect(absence.paths()).toEqual(['list.a', 'none', 'titel']);
 });
 
+it('a member is not absent if its absence says something: without distributable, a product is not withdrawn', () => {
+  const absence = createAbsence(view('distributable AND language IS NOT NULL', undefined).paths);
+  absence.see('{"title":"t"}');
+  expect(absence.paths()).toEqual(['language']);
+});
+
 it.each([
   ['a list', undefined, 'vbid, titel', 'no product has titel: did you mean title?'],
   ['a path of a list', undefined, 'vbid, metadata.pages', 'no product has metadata.pages'],

@@ -8,13 +8,13 @@ import { sinkConfigs, wrongText } from '../../relay/sink-config.ts';
 import { sinkListLines, sinkSummary, storedSizes } from '../../report/sink-report.ts';
 import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
+import { parseMoment } from '../../store/history/moment.ts';
 import type { ParkedState } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { GivenView } from '../../view/view.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, printLine, type Result, wholeNumber } from './shared/output-format.ts';
 import { commandUser } from './shared/person-notices.ts';
-import { previewSink } from './shared/preview-sink.ts';
+import { type PreviewOptions, previewSink } from './shared/preview-sink.ts';
 import { trySink } from './shared/try-sink.ts';
 import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
 import { mirrorCommand, onMirror, settingsNotInUse } from './shared/with-mirror.ts';
@@ -97,9 +97,12 @@ export function sinkCommand(context: CommandContext): Command {
   const preview = add('preview', 'show what another view would change in a store; sends nothing')
     .argument('<name>')
     .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')
-    .option('--fields <list>', 'what of them, as CATCHWORD_SINK_<NAME>_FIELDS; empty: the whole product');
-  const previewOf = (store: Store, config: Config, name: string, view: GivenView) =>
-    previewSink(context, store, config, name, view);
+    .option('--fields <list>', 'what of them, as CATCHWORD_SINK_<NAME>_FIELDS; empty: the whole product')
+    .option('--at <when>', 'the products as of this change, or of this time (default: now)', (text) =>
+      parseMoment('--at', text),
+    );
+  const previewOf = (store: Store, config: Config, name: string, options: PreviewOptions) =>
+    previewSink(context, store, config, name, options);
   const wholly = 'print one JSON document, with whole products';
   mirrorCommand(context, 'read', preview, previewOf, wholly);
   const verify = add('verify', 'compare a store with its source, between two deliveries')

@@ -10,6 +10,7 @@ import { createQueries } from '../schema/queries.ts';
 import { openSqlite } from '../schema/statements.ts';
 import { type CopyOptions, withCopy, withOwnFile } from './back-up.ts';
 import { backupFailed, beginOther, type Copied } from './copy-mirror.ts';
+import { laterKeys } from './former-sinks.ts';
 import { freePath, nameOf } from './inode-check.ts';
 import { COMPANIONS, lookAt, unusable } from './mirror-path.ts';
 import { closeForReaders, explain, openMirrorFile, schemaVersion, withoutLinks } from './open-mirror-file.ts';
@@ -17,8 +18,8 @@ import { closeForReaders, explain, openMirrorFile, schemaVersion, withoutLinks }
 /*
  * Puts a backup in the place of the mirror:
  *
- *   copy and check FILE as <mirror>.restoring ─► upgrade it ─► begin a new incarnation in it
- *     ─► lock out every other process ─► keep the old mirror under another name ─► rename the copy
+ *   copy and check FILE as <mirror>.restoring ─► lock out every other process ─► upgrade the copy
+ *     ─► begin a new incarnation in it ─► keep the old mirror under another name ─► rename the copy
  *
  * At each moment the mirror's path names the old mirror, complete, or the new one, complete. The old one has no WAL by
  * then: SQLite has moved it into the file.
@@ -43,25 +44,32 @@ export interface Restored extends Copied {
   readonly sinks: readonly SinkRow[];
 }
 
-/** Upgrades a copy, and makes another mirror of it, whose next run reads everything. @throws as `openMirrorFile` */
+/**
+ * Upgrades a copy, and makes another mirror of it, whose next run reads everything.
+ * @param former the locked mirror that it replaces; null if there is none
+ * @throws as `openMirrorFile`
+ */
 function beginIncarnation(
   path: string,
   named: readonly NamedSink[],
+  former: BetterSqlite.Database | null,
 ): Pick<Restored, 'incarnation' | 'address' | 'sinks'> {
   const { sqlite, orm, close } = openMirrorFile(path, { mustExist: true });
   try {
     const queries = createQueries(sqlite);
     const reader = createSinkReader(queries, orm);
     const { configure } = createSinkWriter(queries, reader);
-    const { replay } = createSinkRequests(queries, reader);
+    const { refillRestored } = createSinkRequests(queries, reader);
     const incarnation = sqlite
       .transaction(() => {
+        const keysOf = laterKeys(queries, former);
+        const laterThanBackup = new Map(reader.list().map((sink) => [sink.id, keysOf(sink)]));
         const other = beginOther(queries);
         queries.write(
           "UPDATE mirror SET source_selection = json_set(source_selection, '$.unfinished', json('true'))",
         )();
         for (const sink of named) configure(sink);
-        for (const { id } of reader.list()) replay(id, 0, true);
+        for (const sink of reader.list()) refillRestored(sink, laterThanBackup.get(sink.id) ?? null);
         return other;
       })
       .immediate();
@@ -91,7 +99,7 @@ function leave(path: string, sqlite: BetterSqlite.Database): void {
  * Locks a mirror during `work`, its WAL in the file. If the path has the same file then, it is in WAL mode again.
  * @throws CatchwordError MIRROR_BUSY if any process has it open; MIRROR_UNUSABLE
  */
-function withoutOthers<T>(path: string, work: () => T): T {
+function withoutOthers<T>(path: string, work: (locked: BetterSqlite.Database) => T): T {
   const opened = nameOf(path);
   let sqlite: BetterSqlite.Database | undefined;
   let isLocked = false;
@@ -102,7 +110,7 @@ function withoutOthers<T>(path: string, work: () => T): T {
     sqlite.exec('PRAGMA journal_mode = DELETE');
     isLocked = true;
     sqlite.exec('BEGIN EXCLUSIVE');
-    return work();
+    return work(sqlite);
   } catch (error) {
     if (systemCodeOf(error)?.startsWith('SQLITE_BUSY')) {
       const hint =
@@ -134,24 +142,34 @@ function dressAs(path: string, former: string): void {
   chmodSync(path, mode & 0o777);
 }
 
-function putInPlace(ready: string, path: string): string | null {
+/**
+ * Puts a copy in the place of the mirror.
+ * @param makeReady called with the locked mirror that it replaces; null if there is none
+ */
+function putInPlace<T>(
+  copy: string,
+  path: string,
+  makeReady: (former: BetterSqlite.Database | null) => T,
+): T & Pick<Restored, 'kept'> {
   const directory = dirname(path);
   function rename(): void {
-    renameSync(ready, path);
+    renameSync(copy, path);
     syncDirectory(directory);
   }
   if (lookAt(path) === undefined) {
+    const made = makeReady(null);
     rename();
-    return null;
+    return { ...made, kept: null };
   }
-  return withoutOthers(path, () => {
-    dressAs(ready, path);
+  return withoutOthers(path, (former) => {
+    const made = makeReady(former);
+    dressAs(copy, path);
     const kept = freePath(`${path}.before-restore`);
     linkSync(path, kept);
     // A power failure must not keep the rename and lose this name.
     syncDirectory(directory);
     rename();
-    return kept;
+    return { ...made, kept };
   });
 }
 
@@ -193,10 +211,13 @@ export async function restore(db: string, file: string, { sinks, ...options }: R
   return await withOwnFile(path, () =>
     withCopy(from, part, options, (copied) => {
       try {
-        const begun = beginIncarnation(part, sinks);
-        // All of it is in one file now, or this fails.
-        withoutOthers(part, () => {});
-        return { ...copied, ...begun, kept: putInPlace(part, path) };
+        const placed = putInPlace(part, path, (former) => {
+          const begun = beginIncarnation(part, sinks, former);
+          // All of it is in one file now, or this fails.
+          withoutOthers(part, () => {});
+          return begun;
+        });
+        return { ...copied, ...placed };
       } catch (error) {
         throw error instanceof CatchwordError ? error : backupFailed(path, error);
       }

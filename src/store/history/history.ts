@@ -166,6 +166,11 @@ function pruned(store: Reader, what: string, seq: number): CatchwordError {
   return new CatchwordError('NOT_FOUND', `the change log no longer holds ${what} as of change ${seq}`, { hint });
 }
 
+/** @throws CatchwordError NOT_FOUND if the log no longer holds the whole mirror as of a change */
+export function requireKept(store: Reader, seq: number): void {
+  if (store.changes.prunedTo() > seq) throw pruned(store, 'the mirror', seq);
+}
+
 /**
  * The product as it was right after a change. @throws CatchwordError USAGE if `at` is beyond the newest change; NOT_FOUND if
  * the product did not exist yet, or the log no longer reaches back so far
@@ -197,7 +202,7 @@ export function* changesUpTo(store: Reader, seq: number, after?: number): Genera
   const history = createHistory(store);
   for (let at = after ?? 0; at < seq; ) {
     const { changes, to } = store.read(() => {
-      requireUnpruned(store, seq);
+      requireKept(store, seq);
       if (after === undefined) return history.newest(at, Math.min(at + 20_000, seq), seq, STEP);
       const next = history.after(at, STEP).filter((change) => change.seq <= seq);
       return { changes: next, to: next.at(-1)?.seq ?? seq };
@@ -205,11 +210,6 @@ export function* changesUpTo(store: Reader, seq: number, after?: number): Genera
     yield changes;
     at = to;
   }
-}
-
-/** Checks that the log still tells of the mirror as of a change. @throws CatchwordError NOT_FOUND */
-export function requireUnpruned(store: Reader, seq: number): void {
-  if (store.changes.prunedTo() > seq) throw pruned(store, 'the mirror', seq);
 }
 
 const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.';

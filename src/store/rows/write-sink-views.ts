@@ -39,6 +39,15 @@ export function createViewWriter({ write }: Queries) {
        (SELECT json_group_array(DISTINCT vbid) FROM parked WHERE sink_id = :id AND state <> 'delivered')
      FROM sinks WHERE id = :id`,
   );
+  // Only a filter hides products that are there.
+  const addMayHave = write(
+    `INSERT INTO sink_views (sink_id, generation, where_sql, fields, tag, from_generation, from_cursor, from_backfill,
+       from_removed, to_cursor, unsure)
+     SELECT :id, (SELECT generation FROM sinks WHERE id = :id), where_sql, fields, tag, :fromGeneration, :fromCursor,
+       :fromBackfill, :fromRemoved, 0, :unsure
+     FROM sink_views WHERE sink_id = :id AND where_sql IS NOT NULL
+       AND generation = (SELECT max(generation) FROM sink_views WHERE sink_id = :id)`,
+  );
   const begin = write<[id: number]>(
     `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = 0 WHERE id = ?`,
   );
@@ -83,6 +92,14 @@ export function createViewWriter({ write }: Queries) {
     sendNewest: (sink: SinkRow, view: SinkView | undefined): void => {
       restart({ id: sink.id, cursor: sink.cursor, to: null });
       addView(sink, view ?? { where: null, fields: null, tag: null }, fromOf(sink));
+    },
+    /**
+     * Notes what the store of a sink may have before a fill that begins now: what it had at its position, and more.
+     * @param sink as it was before
+     */
+    noteMayHave: (sink: SinkRow, unsure: readonly string[]): void => {
+      const from = fromOf(sink);
+      addMayHave({ ...from, id: sink.id, fromRemoved: from.fromRemoved ? 1 : 0, unsure: JSON.stringify(unsure) });
     },
     /** Lets a fill send, too, which products are not to be there. */
     fillRemoved: write<[id: number]>('UPDATE sinks SET backfill_removed = 1 WHERE id = ?'),

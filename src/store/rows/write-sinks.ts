@@ -91,7 +91,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   // Then what the store has is not known.
   const forgetTransition = write('UPDATE sink_views SET from_generation = NULL WHERE sink_id = ?');
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
-  const { sendNewest: _, ...views } = createViewWriter(queries);
+  const { sendNewest: _, noteMayHave: __, ...views } = createViewWriter(queries);
   const noteCheck = write(
     `UPDATE sinks SET checked = :check, check_asked = CASE check_asked ->> 'id' WHEN :check ->> 'id' THEN NULL ELSE check_asked END
      WHERE id = :id`,
@@ -186,6 +186,7 @@ const SKIPPED = 'skipped by the operator';
 export function createSinkRequests(queries: Queries, reader: SinkReader) {
   const { write } = queries;
   const { setState, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
+  const { sendNewest, noteMayHave } = createViewWriter(queries);
   const replay = write(
     `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
        cursor = :cursor, take_over = :backfill, retry_at = NULL,
@@ -206,15 +207,26 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
   const approveRemovals = write("UPDATE sinks SET state = 'running', held = NULL, approved_removals = ? WHERE id = ?");
   const rename = write<[name: string, id: number]>('UPDATE sinks SET name = ? WHERE id = ?');
 
+  function restartAfter(id: number, cursor: number, backfill: boolean): void {
+    replay({ id, cursor, backfill: backfill ? 1 : 0 });
+    dropParkedAfter(id, cursor);
+  }
+
   return {
     ...reader,
     setState: (id: number, state: SinkState) => setState(state, id),
     /** Asks the relay to compare the store with its source; null: not any more. */
     askCheck: (id: number, request: CheckRequest | null) => askCheck(request && JSON.stringify(request), id),
     /** Restarts delivery after `cursor`; with `backfill`, first delivers the current products, tombstones included. */
-    replay: (id: number, cursor: number, backfill: boolean): void => {
-      replay({ id, cursor, backfill: backfill ? 1 : 0 });
-      dropParkedAfter(id, cursor);
+    replay: restartAfter,
+    /**
+     * Delivers the current products of a restored mirror.
+     * @param later keys of products that the store may have got after the sink's position; null if not known
+     */
+    refillRestored: (sink: SinkRow, later: readonly string[] | null): void => {
+      const parked = later === null ? [] : reader.parked(sink.id).map(({ change }) => change.vbid);
+      restartAfter(sink.id, 0, true);
+      if (later !== null) noteMayHave(sink, [...later, ...parked]);
     },
     /** Skips a parked event, and frees the events of its product that wait for it. */
     skip: (id: number, seq: number, atMs: number): void => {
@@ -250,7 +262,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     approveRuns: write<[id: number]>(
       `UPDATE sinks SET state = 'running', held = NULL, approved_run = max(${LAST_UNUSUAL}, coalesce(held ->> '$.run', 0)) WHERE id = ?`,
     ),
-    sendNewest: createViewWriter(queries).sendNewest,
+    sendNewest,
     rename: (id: number, name: string) => rename(name, id),
     /** Removes a sink with all its parked events. */
     forget: (id: number): void => {

@@ -9,6 +9,7 @@ import { renameDurably } from '../../../base/durable-names.ts';
 import { usageError } from '../../../base/errors.ts';
 import { printableLines } from '../../../base/printable.ts';
 import { configuredSource, eventText, oneLine } from '../../../catalog/event.ts';
+import { PART_NAMES, type Part } from '../../../catalog/fields.ts';
 import { parquetChunks } from '../../../catalog/parquet-chunks.ts';
 import { plural, size } from '../../../report/text.ts';
 import { approvedTo } from '../../../state/mirror-state.ts';
@@ -25,7 +26,7 @@ import { type GivenView, readerView, seenBy, type View } from '../../../view/vie
 import type { CommandContext } from '../shared/command-context.ts';
 import { drained, type JsonOption, print } from '../shared/output-format.ts';
 import { onMirror } from '../shared/with-mirror.ts';
-import { csvChunks, tableOf } from './export-table.ts';
+import { csvChunks, jsonLines, tableOf } from './export-table.ts';
 
 const FORMATS = ['ndjson', 'csv', 'parquet'] as const;
 type Format = (typeof FORMATS)[number];
@@ -35,6 +36,7 @@ interface Options extends JsonOption, GivenView {
   readonly at?: Moment;
   readonly approved?: boolean;
   readonly changes?: { readonly after: number; readonly upTo: number | undefined };
+  readonly view?: Part;
   readonly excel?: boolean;
   readonly replace?: boolean;
 }
@@ -43,6 +45,7 @@ const HELP = `
 Writes every product as of one change, which it prints: continue from there with catchword changes --after SEQ.
 
   catchword export catalog.csv --where "format = 'ePub'" --fields vbid,title,publisher
+  catchword export prices.parquet --view prices
   catchword export --changes 1200.. | jq .subject`;
 
 function rangeOf(text: string): Options['changes'] {
@@ -155,25 +158,20 @@ function* eventLines(job: Export, after: number): Chunks {
   }
 }
 
-function chunksOf(job: Export, format: Format, { changes, excel = false }: Options): Chunks {
+function chunksOf(job: Export, format: Format, { changes, view: part, excel = false }: Options): Chunks {
   if (changes !== undefined) return eventLines(job, changes.after);
-  if (format === 'ndjson') return productLines(job);
+  if (format === 'ndjson' && part === undefined) return productLines(job);
   const { store, seq, source, view } = job;
   const { where = null, fields = null } = view ?? {};
-  const table = tableOf(fields, format === 'parquet');
+  const table = tableOf(fields, part, format === 'parquet');
   const rows = (function* () {
-    for (const texts of textsOf(job)) yield texts.map(({ vbid, text }) => table.row(vbid, text));
+    for (const texts of textsOf(job)) yield texts.flatMap(({ vbid, text }) => table.rows(vbid, text));
   })();
+  if (format === 'ndjson') return jsonLines(rows, table);
   if (format === 'csv') return csvChunks(rows, table, excel);
   const { incarnation } = store;
-  return parquetChunks(rows, table, {
-    seq: String(seq),
-    id: idAt(store, seq, view?.digest),
-    incarnation,
-    source,
-    where,
-    fields,
-  });
+  const about = { seq: String(seq), id: idAt(store, seq, view?.digest), incarnation, source, where, fields };
+  return parquetChunks(rows, table, about, 'fast');
 }
 
 async function exportTo(context: CommandContext, given: string | undefined, options: Options): Promise<void> {
@@ -233,9 +231,14 @@ export function exportCommand(context: CommandContext): Command {
     .option('--where <expression>', 'only products for which this is true: SQL over the columns of the view catalog')
     .option('--fields <list>', 'only these members, or an SQL expression that yields a JSON object')
     .addOption(
+      new Option('--view <name>', 'a row for each of these, as in the SQL view of this name, instead of each product')
+        .choices(PART_NAMES)
+        .conflicts('fields'),
+    )
+    .addOption(
       new Option('--changes <range>', 'the changes after FROM, instead of products: FROM.. or FROM..TO')
         .argParser(rangeOf)
-        .conflicts(['at', 'approved', 'where', 'fields']),
+        .conflicts(['at', 'approved', 'where', 'fields', 'view']),
     )
     .option('--excel', 'CSV for Excel: byte order mark, semicolons, no formulas')
     .option('--json', 'print one JSON document about the file')

@@ -1,8 +1,9 @@
 import { stringify } from 'csv-stringify/sync';
 import { usageError } from '../../../base/errors.ts';
-import { columnsOf, type Fields } from '../../../catalog/field-values.ts';
+import { columnsOf, type Fields, partsOf } from '../../../catalog/field-values.ts';
+import type { Part } from '../../../catalog/fields.ts';
 import { objectMembers } from '../../../catalog/json-text.ts';
-import { CATALOG, type Column, KEY, type Row, type Table } from '../../../catalog/table-columns.ts';
+import { CATALOG, type Column, KEY, partColumns, type Row, type Table } from '../../../catalog/table-columns.ts';
 import { isFieldList } from '../../../view/field-list.ts';
 
 /** The text of a string, the JSON of any other value: numbers keep their digits. */
@@ -20,7 +21,7 @@ function jsonAt(json: string | undefined, path: string): string | undefined {
 function listTable(list: string): Table {
   const names = [...new Set([KEY.name, ...list.split(',').map((path) => path.trim())])];
   const columns = names.map((name): Column => (name === KEY.name ? KEY : { name, form: 'text' }));
-  return { columns: () => columns, row: (_, text) => names.map((name) => textOf(jsonAt(text, name))) };
+  return { columns: () => columns, rows: (_, text) => [names.map((name) => textOf(jsonAt(text, name)))] };
 }
 
 /** A column for each member of the first object that an expression makes. */
@@ -36,18 +37,52 @@ function objectTable(): Table {
     const message = `--fields yields the member ${JSON.stringify(other)} for ${vbid}, but not for the first product`;
     throw usageError(message, 'A table has the columns of its first row: yield the same members for each product.');
   };
-  return { columns: () => columns ?? [KEY], row };
+  return { columns: () => columns ?? [KEY], rows: (vbid, text) => [row(vbid, text)] };
 }
 
-/** @param fields what `--fields` chooses; null: the columns of the view `catalog` @param withBody adds the product's JSON */
-export function tableOf(fields: string | null, withBody: boolean): Table {
+/** Escapes in a JSON text: pairs of surrogates, halves of such pairs, and others. */
+const ESCAPES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)/g;
+
+/** Replaces halves of surrogate pairs, at which DuckDB ends a whole query, by U+FFFD. */
+function withoutHalves(json: string): string {
+  if (!/\\u[dD][89a-fA-F]/.test(json)) return json;
+  return json.replace(ESCAPES, (found: string, half?: string) => (half === undefined ? found : '\\ufffd'));
+}
+
+/** A row for each part of a product, such as each price. */
+function partTable(part: Part): Table {
+  const columns = partColumns(part);
+  const rows = (vbid: string, body: string) => partsOf(JSON.parse(body) as Fields)[part].map((one) => [vbid, ...one]);
+  return { columns: () => columns, rows };
+}
+
+/**
+ * @param fields what `--fields` chooses; null: the columns of the view `catalog`
+ * @param part what `--view` chooses; undefined: the view `catalog`
+ * @param withBody adds the product's JSON
+ */
+export function tableOf(fields: string | null, part: Part | undefined, withBody: boolean): Table {
+  if (part !== undefined) return partTable(part);
   if (fields !== null) return isFieldList(fields) ? listTable(fields) : objectTable();
-  const columns = withBody ? [...CATALOG, { name: 'body', form: 'body' } as const] : CATALOG;
+  const columns: readonly Column[] = withBody ? [...CATALOG, { name: 'body', form: 'body' }] : CATALOG;
+  const isJson = columns.map(({ form }) => form === 'json' || form === 'body');
   const row = (vbid: string, body: string): Row => {
     const values = [vbid, ...columnsOf(JSON.parse(body) as Fields)];
-    return withBody ? [...values, body] : values;
+    if (!withBody) return values;
+    return [...values, body].map((value, at) =>
+      isJson[at] === true && typeof value === 'string' ? withoutHalves(value) : value,
+    );
   };
-  return { columns: () => columns, row };
+  return { columns: () => columns, rows: (vbid, body) => [row(vbid, body)] };
+}
+
+/** The rows as JSON objects, a line each. */
+export function* jsonLines(batches: Iterable<readonly Row[]>, { columns }: Table): Iterable<string> {
+  for (const rows of batches) {
+    const names = columns().map(({ name }) => name);
+    const lines = rows.map((row) => JSON.stringify(Object.fromEntries(names.map((name, at) => [name, row[at]]))));
+    yield lines.map((line) => `${line}\n`).join('');
+  }
 }
 
 /** RFC 4180. An empty text is `""`, and null is nothing, so that the two can be told apart. */

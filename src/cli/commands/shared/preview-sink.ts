@@ -5,6 +5,7 @@ import { viewAt } from '../../../relay/store-contents.ts';
 import { type Comparison, compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
 import type { Colours } from '../../../report/text.ts';
 import { type Config, settingsError } from '../../../settings/config.ts';
+import { type Moment, seqOf } from '../../../store/history/moment.ts';
 import type { Store } from '../../../store/store.ts';
 import { type GivenView, viewOrNull, viewText } from '../../../view/view.ts';
 import type { CommandContext } from './command-context.ts';
@@ -41,14 +42,20 @@ function previewLines(c: Colours, found: Comparison, why: string | null): string
   return [...comparisonLines(found), held, ...shown, 'nothing was sent'];
 }
 
+export interface PreviewOptions extends GivenView {
+  /** The products as of then; default: now. */
+  readonly at?: Moment;
+}
+
 /** Compares what the store of a sink has with what a view would send it, and shows how far it is. */
 export async function previewSink(
   context: CommandContext,
   store: Store,
   config: Config,
   name: string,
-  given: GivenView,
+  { at, ...given }: PreviewOptions,
 ): Promise<Result> {
+  const asOf = at && seqOf(store, '--at', at);
   const { row, view } = sinkView(store, config, name, given);
   const bar = progressBar(context.stderr, 'judging {bar} {value}/{total} products');
   bar?.start(Math.max(1, store.products.living()), 0);
@@ -57,10 +64,11 @@ export async function previewSink(
     return true;
   };
   try {
-    const found = await compareView(store, name, row, view, context.signal, see);
+    const found = await compareView(store, name, row, view, context.signal, see, asOf);
     const removalLimit = (has: number): number => limitOf(config.removalLimit, has);
     const why = found.is_changed ? whyHeld({ removalLimit }, found) : null;
-    const text = previewLines(colours(context), found, why);
+    const then = asOf === undefined ? [] : [`as of change ${asOf}`];
+    const text = [...then, ...previewLines(colours(context), found, why)];
     return { json: { ...found, removal_limit: removalLimit(found.has), held: why !== null }, text };
   } finally {
     bar?.stop();

@@ -53,7 +53,7 @@ const parquet: RowFormat = {
   extension: 'parquet',
   encode: (rows) => {
     const table = { columns: () => COLUMNS };
-    return Buffer.concat([...parquetChunks([rows.map(rowOf)], table, {})]);
+    return Buffer.concat([...parquetChunks([rows.map(rowOf)], table, {}, 'small')]);
   },
   decode: async (bytes) => {
     const file = new Uint8Array(bytes).buffer;

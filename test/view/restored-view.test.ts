@@ -1,0 +1,130 @@
+// @module-tag slow
+import { rmSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
+import type { SinkConfig } from '../../src/relay/sink-config.ts';
+import { backUp } from '../../src/store/file/back-up.ts';
+import { copyHere } from '../../src/store/file/copy-subprocess.ts';
+import { restore } from '../../src/store/file/restore-backup.ts';
+import { openStore } from '../../src/store/store.ts';
+import { NEVER, relayOf } from '../relay/feeding.ts';
+import { memory } from '../relay/memory.ts';
+import { load } from '../support/load.ts';
+import { filled, type Place } from '../support/place.ts';
+import { execute, query } from '../support/sqlite.ts';
+import { where } from './fed-shop.ts';
+
+/** About one product in five, others with each version. */
+const FILTER = "substr(e_isbn, -2, 1) IN ('3', '8')";
+const OPTIONS = { copy: copyHere, signal: NEVER };
+
+/** A store that can neither say where it is nor what it has, as a webhook. */
+function receiver() {
+  const store = memory();
+  const config = store.config({ view: where(FILTER) });
+  const make: SinkConfig['make'] = async () => ({ ...(await config.make()), open: async () => null });
+  return { rows: store.rows, config: { ...config, make } };
+}
+
+type Receiver = ReturnType<typeof receiver>;
+
+/** Delivers everything. @param to the store is left when it has got so many events */
+async function deliver(db: string, { config, rows }: Receiver, to = Number.POSITIVE_INFINITY): Promise<void> {
+  const store = openStore(db, { mustExist: true });
+  const relay = relayOf(store, [config]);
+  await until('the store has everything', () => {
+    return rows.length >= to || store.sinks.get(config.name)?.cursor === store.changes.lastSeq();
+  });
+  await relay.stop();
+  store.close();
+}
+
+function contentOf({ rows }: Receiver): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const { vbid, body } of rows) {
+    if (body === null) found.delete(vbid);
+    else found.set(vbid, body);
+  }
+  return found;
+}
+
+function shown(db: string): Map<string, string> {
+  const rows = query<{ vbid: string; body: string }>(db, `SELECT vbid, body FROM catalog WHERE ${FILTER}`);
+  return new Map(rows.map(({ vbid, body }) => [vbid, body]));
+}
+
+/** Former mirrors that do not prove what the store may have. */
+const UNPROVEN = {
+  damaged: (db: string) => execute(db, 'DROP TABLE eras'),
+  lost: (db: string) => rmSync(db),
+  'a mirror of another history': (db: string) => execute(db, "UPDATE mirror SET incarnation = 'other'"),
+  'one with changes of another opening': (db: string) => execute(db, "UPDATE eras SET id = 'other'"),
+  'one that has replayed the sink': (db: string) =>
+    execute(db, 'UPDATE sinks SET began_generation = began_generation + 1'),
+  'one with 20,001 later changes': (db: string) =>
+    execute(
+      db,
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 20001)
+       INSERT INTO products (vbid, changed_at, changed_seq, withdrawn, body) SELECT 'X' || n, 1, 9999999, 0, '{}' FROM numbers`,
+    ),
+};
+
+async function scene() {
+  const place = await filled({ items: 400 });
+  const store = receiver();
+  await deliver(place.db, store);
+  place.sandbox.catalog.mutate({ update: 60, remove: 5, seed: 1 });
+  await load(place.settings, 'delta');
+  // The backup does not know the end of this delivery.
+  await deliver(place.db, store, store.rows.length + 1);
+  await backUp(place.db, `${place.db}.backup`, OPTIONS);
+  await deliver(place.db, store);
+  place.sandbox.catalog.mutate({ update: 80, create: 10, remove: 10, seed: 2 });
+  await load(place.settings, 'delta');
+  await deliver(place.db, store);
+  return { ...place, store };
+}
+
+async function restored(
+  { db, settings, sandbox, store }: Place & { readonly store: Receiver },
+  first: 'run' | 'relay',
+) {
+  const before = contentOf(store);
+  const events = store.rows.length;
+  await restore(db, `${db}.backup`, { ...OPTIONS, sinks: [store.config] });
+  sandbox.catalog.mutate({ update: 40, create: 5, seed: 3 });
+  if (first === 'relay') await deliver(db, store);
+  await load(settings, 'full');
+  await deliver(db, store);
+  const removed = store.rows.slice(events).filter(({ body }) => body === null);
+  return { before, removed: new Set(removed.map(({ vbid }) => vbid)) };
+}
+
+describe('after a restore, a store that cannot list', () => {
+  it.each(['run', 'relay'] as const)(
+    'gets removals only of what it may have had, also if a %s comes first',
+    async (first) => {
+      const made = await scene();
+      const { db } = made;
+      const [position] = query<{ cursor: number }>(`${db}.backup`, 'SELECT cursor FROM sinks');
+      const later = query<{ vbid: string }>(db, 'SELECT vbid FROM products WHERE changed_seq > ?', position?.cursor);
+      const { before, removed } = await restored(made, first);
+      expect(contentOf(made.store)).toEqual(shown(db));
+      const mayHave = new Set([...before.keys(), ...later.map(({ vbid }) => vbid)]);
+      expect([...removed].filter((vbid) => !mayHave.has(vbid))).toEqual([]);
+      expect(removed.size).toBeGreaterThan(0);
+    },
+  );
+
+  it.each(Object.entries(UNPROVEN))('gets every removal if the former mirror is %s', async (_, change) => {
+    const made = await scene();
+    change(made.db);
+    const { removed } = await restored(made, 'run');
+    expect(contentOf(made.store)).toEqual(shown(made.db));
+    const [all] = query<{ hidden: number }>(
+      made.db,
+      `SELECT count(*) AS hidden FROM catalog WHERE (${FILTER}) IS NOT TRUE`,
+    );
+    expect(removed.size).toBeGreaterThanOrEqual(all?.hidden ?? 0);
+  });
+});
