@@ -275,7 +275,7 @@ const RULES: readonly Rule[] = [
  * Decides what a run does next, only from its state in SQLite, so that a resumed run decides the same:
  *
  * ```
- * list ─► delta ─► delta of the delta … until one stood still ─► all lists joined? ─ yes ─► settle ─► finish
+ * list ─► delta ─► its delta … unless settling tells the same ─► all lists joined? ─ yes ─► settle ─► finish
  *          ▲                                                          │ no                    │
  *          ├──── windows over the gaps ◄──────────────────────────────┤ a few times   ◄───────┤ if it shows gaps
  *          ├──── the list again, from its end to its start ◄──────────┤ a few times           │

@@ -12,7 +12,13 @@ async function startDemo(items: number): Promise<string> {
   const stopping = new AbortController();
   const stdout = new PassThrough();
   const directory = temporaryDirectory();
-  const running = stay(contextWith({ stdout, signal: stopping.signal }), { directory, port: 0, items });
+  const running = stay(contextWith({ stdout, signal: stopping.signal }), {
+    directory,
+    port: 0,
+    items,
+    // Also on a machine that reads slowly, few enough for each seam to close.
+    changesPerSecond: 0.5,
+  });
   onTestFinished(async () => {
     stopping.abort();
     await running;

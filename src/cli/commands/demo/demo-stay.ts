@@ -53,6 +53,8 @@ interface StayOptions {
   /** 0: any free one; undefined: 8080, or the next free one. */
   readonly port: number | undefined;
   readonly items?: number;
+  /** Default: 2. */
+  readonly changesPerSecond?: number;
 }
 
 function guide(context: CommandContext, address: string, items: number, directory: string): string {
@@ -74,10 +76,11 @@ function guide(context: CommandContext, address: string, items: number, director
 }
 
 /** Serves the page of a daemon that mirrors a sandbox, until the context's signal aborts. */
-export async function stay(context: CommandContext, { directory, port, items = STAY_ITEMS }: StayOptions) {
+export async function stay(context: CommandContext, { directory, port, ...options }: StayOptions) {
+  const { items = STAY_ITEMS, changesPerSecond = CHANGES_PER_SECOND } = options;
   const { clock } = context;
   const services = await startTogether(async (started) => {
-    const pace = { latencyMs: LATENCY_MS, churnPerSecond: CHANGES_PER_SECOND };
+    const pace = { latencyMs: LATENCY_MS, churnPerSecond: changesPerSecond };
     const sandbox = await startSandbox({ items, details: true, ...pace, clock });
     started.push({ name: 'sandbox', stop: () => sandbox.stop() });
     const free = await choosePort(port);
