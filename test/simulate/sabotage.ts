@@ -212,7 +212,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: 'if (isClosed(store, last)) return null;',
+        find: 'if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;',
         replace: "if (isClosed(store, last) || last.kind === 'delta') return null;",
       },
       {
@@ -300,6 +300,11 @@ export const SABOTAGES: readonly Sabotage[] = [
     'const held = swept?.holdReason != null;',
     'const held = swept?.holdReason === undefined && swept !== null;',
   ),
+  {
+    name: 'a run that left a delta in part need not settle',
+    test: 'test/sync/assess-run.test.ts',
+    edits: [{ file: 'src/sync/verdict.ts', find: '[...restsOn, ...putOff].some(', replace: 'restsOn.some(' }],
+  },
   {
     name: 'a run does not wait before it settles',
     edits: [

@@ -216,6 +216,24 @@ it.each<[string, readonly PassSketch[], number, boolean]>([
   expect(concluded(passes, { products }, true).mustSettle).toBe(false);
 });
 
+it('a conclusion must settle if it leaves a delta in part that the settling delta tells again, and needs it if none follows', () => {
+  const still: PassSketch = {
+    perPage: 20,
+    windows: [
+      { ids: ids(1, 20), total: 25 },
+      { page: 2, perPage: 15, ids: ids(16, 25), total: 25 },
+    ],
+  };
+  const torn = list({ ids: ids(11, 14) }, { kind: 'delta' });
+  function after(nextFrom: number | null) {
+    const { store, run } = sketchRun({ products: 25, passes: [still, torn] });
+    const assessment = assessRun(store, run.id);
+    return conclude(store, run, assessment, { settled: false, nextFrom }, { withdrawnAs: 'updated', untoldFields: [] });
+  }
+  expect(after(START - MINUTE)).toMatchObject({ proof: 'sealed', reasons: [], mustSettle: true });
+  for (const nextFrom of [START + MINUTE, null]) expect(after(nextFrom)).toMatchObject({ proof: 'open' });
+});
+
 it('a conclusion must settle before it moves the watermark on a list whose deltas show products in part', () => {
   const { store, run } = sketchRun({ products: 14, passes: [list(), DELTA] });
   writeUnder(store.keeperLease, START, ({ runs }) =>
