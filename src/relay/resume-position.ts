@@ -30,6 +30,10 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
     continueAt(store, sink, generation, cursor);
   } else if (!isOfThisHistory(store, mark)) {
     requireOwnMark(store, sink, mark);
+    const view = viewAt(store.sinks.views(sink.id), generation);
+    const isBehind = mark.cursor < (view?.fromCursor ?? 0) || mark.generation < (view?.fromGeneration ?? 0);
+    // The store was set back, too: it may have what left its view before the mirror was backed up.
+    if (view !== undefined && knowsBefore(view, sink) && isBehind) store.sinks.forgetTransition(sink.id);
     // A store whose ids must grow has them start with the generation.
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, cursor, next);

@@ -32,9 +32,9 @@ export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor =
   return isItsFill && view.fromGeneration !== null && cursor < backfillTo ? view : undefined;
 }
 
-/** Whether a fill knows what its store may have had before: only a fill has such a row of a view without an end. */
+/** Whether a fill knows what its store may have had before: only such a fill has a view that ends before all changes. */
 export function knowsBefore({ generation, fromGeneration, toCursor }: SinkView, sink: SinkRow): boolean {
-  return generation === sink.beganGeneration && fromGeneration !== null && toCursor === 0;
+  return generation === sink.beganGeneration && fromGeneration !== null && toCursor === -1;
 }
 
 /** Prepares each view once. What a view may cost is checked where it is set: a store may have an older one. */

@@ -231,6 +231,11 @@ function repairGap({ store, passes, assessment, settling }: Situation): NextPass
   return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
 }
 
+/** The settling delta may tell of products that seem to be missing because a delta was left in part. */
+function settleFirst(situation: Situation): NextPass | null {
+  return situation.conclusion().leavesInPart ? settle(situation) : null;
+}
+
 /** An open full run that has not seen everything reads the list again, every second time from its end. */
 function readListAgain(situation: Situation): NextPass | null {
   const { passes, maxPasses, assessment, conclusion, unseen } = situation;
@@ -266,6 +271,7 @@ const RULES: readonly Rule[] = [
   readControl,
   stopRepairing,
   repairGap,
+  settleFirst,
   readListAgain,
   lookUpUnseen,
   settle,

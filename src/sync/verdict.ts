@@ -168,6 +168,11 @@ export function seamsOf({ lists }: Assessment): ListEvidence[] {
   return lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf);
 }
 
+/** Whether what it read may have changed meanwhile, or is not proven to be whole. */
+function isMoving({ exact, seams, complete }: ReadList): boolean {
+  return !exact && !(seams?.stoodStill === true && complete);
+}
+
 /** Concludes what a run has proven; if it must settle, what it will have proven unless the settling delta shows more. */
 export function conclude(
   store: Reader,
@@ -200,7 +205,7 @@ export function conclude(
   // No later one would tell more: then only several runs in a row, or a lookup, show that a product is gone.
   const areRefused = deltas.length > 0 && deltas.every(({ windows }) => windows.every(refusesDelta));
   const listRead = run.kind === 'full' && others.length === 0;
-  const restsOn = isSealed || listRead ? needed : deltasRead ? neededDeltas : [];
+  const restsOn = isSealed || listRead ? [...needed, ...putOff] : deltasRead ? [...neededDeltas, ...putOff] : [];
   // Not `seen`: deltas also hold products that are gone.
   const count = list && compareCount(listed.size, list, settings);
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
@@ -234,7 +239,9 @@ export function conclude(
         untold.length > 0 ||
         // A late delta may tell that these moved.
         unproven.length > 0 ||
-        [...restsOn, ...putOff].some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
+        restsOn.some(isMoving)),
+    /** A settling delta may tell what a delta did not, because it was left in part. */
+    leavesInPart: putOff.some(isMoving),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Every change before the run has been read, with the list; what its deltas show in part may have changed since. */

@@ -303,7 +303,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'a run that left a delta in part need not settle',
     test: 'test/sync/assess-run.test.ts',
-    edits: [{ file: 'src/sync/verdict.ts', find: '[...restsOn, ...putOff].some(', replace: 'restsOn.some(' }],
+    edits: [{ file: 'src/sync/verdict.ts', find: '[...needed, ...putOff]', replace: 'needed' }],
   },
   {
     name: 'a run does not wait before it settles',

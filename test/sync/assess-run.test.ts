@@ -234,6 +234,21 @@ it('a conclusion must settle if it leaves a delta in part that the settling delt
   for (const nextFrom of [START + MINUTE, null]) expect(after(nextFrom)).toMatchObject({ proof: 'open' });
 });
 
+it('a conclusion must settle for a delta that stood still, if what joins its windows was modified later', () => {
+  const windows = [
+    { ids: ids(1, 20), total: 25 },
+    { page: 2, perPage: 15, ids: ids(16, 25), total: 25 },
+  ];
+  const whole: PassSketch = { perPage: 30, windows: [{ ids: ids(1, 25) }] };
+  const delta: PassSketch = { perPage: 20, windows, kind: 'delta' };
+  const later: PassSketch = { kind: 'delta', from: START + MINUTE, windows: [{ ids: ids(16, 20) }] };
+  const { store, run } = sketchRun({ products: 25, passes: [whole, delta, later] });
+  const assessment = assessRun(store, run.id);
+  const settling = { settled: false, nextFrom: START - MINUTE };
+  const found = conclude(store, run, assessment, settling, { withdrawnAs: 'updated', untoldFields: [] });
+  expect(found).toMatchObject({ proof: 'sealed', mustSettle: true });
+});
+
 it('a conclusion must settle before it moves the watermark on a list whose deltas show products in part', () => {
   const { store, run } = sketchRun({ products: 14, passes: [list(), DELTA] });
   writeUnder(store.keeperLease, START, ({ runs }) =>

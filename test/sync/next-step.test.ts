@@ -127,6 +127,20 @@ it('the next step of a full run reads the list again in reverse, then looks prod
   expect(stepAfter([...again, LOOKUP, DELTA], more, { lookups: true })).toMatch(/^settle .* missing 6$/);
 });
 
+it('the next step of a full run settles before it reads the list again, if a delta in part may have missed products', () => {
+  const missing = { products: 15 };
+  const list = twoWindows(ids(1, 10), ids(9, 14), 15);
+  expect(stepAfter([list, DELTA], missing)).toBe('list, reversed');
+  expect(stepAfter([list, MOVING], missing)).toMatch(/^settle .* missing 1$/);
+});
+
+it('the next step of a delta run whose delta is torn does not wait for what concludes nothing', () => {
+  const torn: PassSketch = { ...TORN, kind: 'delta', from: START - 65 * MINUTE };
+  const repair: PassSketch = { ...REPAIR, from: torn.from ?? 0 };
+  const passes = [torn, DELTA, ...times(5, repair, DELTA), MOVING];
+  expect(stepAfter(passes, { kind: 'delta', watermarkAgo: 60 * MINUTE })).toBe('finish');
+});
+
 it('the next step of a full run reads a delta from an earlier time if the source put its clock back', () => {
   expect(stepAfter([LIST, { ...DELTA, behind: 10 * MINUTE }])).toBe('delta since -15 min');
   const asked = { ...DELTA, from: START - 15 * MINUTE, behind: 10 * MINUTE };

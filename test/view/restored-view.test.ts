@@ -18,10 +18,11 @@ import { where } from './fed-shop.ts';
 const FILTER = "substr(e_isbn, -2, 1) IN ('3', '8')";
 const OPTIONS = { copy: copyHere, signal: NEVER };
 
-/** A store that can neither say where it is nor what it has, as a webhook. */
-function receiver() {
+/** A store that cannot list what it has. @param hasMark whether it says where it is; a webhook does not */
+function receiver(hasMark = false) {
   const store = memory();
   const config = store.config({ view: where(FILTER) });
+  if (hasMark) return { rows: store.rows, config };
   const make: SinkConfig['make'] = async () => ({ ...(await config.make()), open: async () => null });
   return { rows: store.rows, config: { ...config, make } };
 }
@@ -115,6 +116,23 @@ describe('after a restore, a store that cannot list', () => {
       expect(removed.size).toBeGreaterThan(0);
     },
   );
+
+  it('loses what had left its view before the backup, if it was set back, too', async () => {
+    const { db, settings, sandbox } = await filled({ items: 400 });
+    const store = receiver(true);
+    await deliver(db, store);
+    const earlier = store.rows.length;
+    sandbox.catalog.mutate({ update: 60, remove: 5, seed: 1 });
+    await load(settings, 'delta');
+    await deliver(db, store);
+    await backUp(db, `${db}.backup`, OPTIONS);
+    store.rows.length = earlier;
+    await restore(db, `${db}.backup`, { ...OPTIONS, sinks: [store.config] });
+    await deliver(db, store);
+    await load(settings, 'full');
+    await deliver(db, store);
+    expect(contentOf(store)).toEqual(shown(db));
+  });
 
   it.each(Object.entries(UNPROVEN))('gets every removal if the former mirror is %s', async (_, change) => {
     const made = await scene();

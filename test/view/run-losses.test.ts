@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
+import { changeSink, holderOf } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
@@ -166,7 +166,9 @@ describe('a run that takes many products away', () => {
     mirror.change(changed(200, '"format":"epub"', 200), newRun(mirror));
     await restart(view);
     await held();
-    const click = () => mirror.store.request((writer) => changeSink(writer, 'release', SINK_NAME, first, 0));
+    const shown = mirror.sink().held;
+    const holder = shown === null ? expect.fail('nothing holds the sink') : holderOf(shown);
+    const click = () => mirror.store.request((writer) => changeSink(writer, 'release', SINK_NAME, holder, 0));
     click();
     await until('the next run holds it', () => {
       const { state, held: why } = mirror.sink();

@@ -84,7 +84,7 @@ function Approvals({ row }: { readonly row: SinkRow }) {
     'Its store gets what its changed view changes, or the changes of the run, or loses what its fill did not deliver; then it gets what follows.';
   const newest =
     'Once the source is right again: sends each product as it is now, and only where its store has something else.';
-  // When the form arrives, another run may hold the sink, and this person has not been asked about that one.
+  // When the form arrives, something else may hold the sink, and this person has not been asked about that.
   const decides = { target: row.name, argument: row.held ? holderOf(row.held) : 0 };
   return (
     <>

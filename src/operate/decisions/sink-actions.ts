@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { CatchwordError, usageError } from '../../base/errors.ts';
 import { INCOMPARABLE } from '../../relay/check-text.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
@@ -18,6 +18,8 @@ import type { SinkAction } from './decision-types.ts';
  * CatchwordError USAGE if the change is not possible.
  */
 
+const NOTHING_HELD = { run: null, removed: null, where: null, fields: null };
+
 /** @throws CatchwordError NOT_FOUND */
 export function requireSink({ sinks }: Reader, name: string): SinkRow {
   const sink = sinks.get(name);
@@ -28,9 +30,11 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
   throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${name}`, { hint });
 }
 
-/** The number of the run that holds a sink; 0: something else does. */
+/** A number for what holds a sink, and what an approval lets go on: the same as long as both are the same. */
 export function holderOf(held: HeldSink): number {
-  return held.why === 'run' ? held.run : 0;
+  const { why, run, removed, where, fields } = { ...NOTHING_HELD, ...held };
+  const text = JSON.stringify([why, run, removed, where, fields]);
+  return createHash('sha256').update(text).digest().readUInt32BE();
 }
 
 /**

@@ -44,7 +44,7 @@ export function createViewWriter({ write }: Queries) {
     `INSERT INTO sink_views (sink_id, generation, where_sql, fields, tag, from_generation, from_cursor, from_backfill,
        from_removed, to_cursor, unsure)
      SELECT :id, (SELECT generation FROM sinks WHERE id = :id), where_sql, fields, tag, :fromGeneration, :fromCursor,
-       :fromBackfill, :fromRemoved, 0, :unsure
+       :fromBackfill, :fromRemoved, -1, :unsure
      FROM sink_views WHERE sink_id = :id AND where_sql IS NOT NULL
        AND generation = (SELECT max(generation) FROM sink_views WHERE sink_id = :id)`,
   );

@@ -89,7 +89,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = ?, opened = 1 WHERE id = ?`,
   );
   // Then what the store has is not known.
-  const forgetTransition = write('UPDATE sink_views SET from_generation = NULL WHERE sink_id = ?');
+  const forgetTransition = write<[id: number]>('UPDATE sink_views SET from_generation = NULL WHERE sink_id = ?');
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
   const { sendNewest: _, noteMayHave: __, ...views } = createViewWriter(queries);
   const noteCheck = write(
@@ -148,6 +148,8 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       // Events that are delivered again are judged again.
       dropUnskippedAfter(id, 0);
     },
+    /** Lets a fill send every removal: what its store had before is not known. */
+    forgetTransition,
     /** Notes a comparison, and that it is not asked any more. */
     noteCheck: (id: number, check: SinkCheck) => noteCheck({ id, check: JSON.stringify(check) }),
     clearError: (id: number) => setError(null, null, null, id),

@@ -131,7 +131,7 @@ export const sinks = sqliteTable('sinks', {
  * - where_sql, fields: see view/view.ts
  * - tag: names the view in the ids of events; null while the sink never had a view
  * - from_generation, from_cursor: the store has what that generation delivered up to that cursor; only products that differ
- *   are sent, up to `to_cursor`. Null if every product is sent. With `to_cursor` 0, every product is sent, too, but removals
+ *   are sent, up to `to_cursor`. Null if every product is sent. With `to_cursor` -1, every product is sent, too, but removals
  *   only of what the store may have: after a restore
  * - from_backfill, from_removed: `backfill_to` and `backfill_removed` of that generation: before the end of a fill, the store
  *   has an unknown rest; nothing if the fill was that of a new store
