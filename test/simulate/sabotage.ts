@@ -202,8 +202,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/verdict.ts',
-        find: 'seams?.stoodStill !== true',
-        replace: 'seams?.stoodStill === false',
+        find: 'seams?.stoodStill === true && complete',
+        replace: 'seams?.stoodStill !== false',
       },
     ],
   },

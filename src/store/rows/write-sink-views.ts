@@ -101,6 +101,8 @@ export function createViewWriter({ write }: Queries) {
       const from = fromOf(sink);
       addMayHave({ ...from, id: sink.id, fromRemoved: from.fromRemoved ? 1 : 0, unsure: JSON.stringify(unsure) });
     },
+    /** What the store has is not known any more: every product, or removal, is sent. */
+    forgetTransition: write<[id: number]>('UPDATE sink_views SET from_generation = NULL WHERE sink_id = ?'),
     /** Lets a fill send, too, which products are not to be there. */
     fillRemoved: write<[id: number]>('UPDATE sinks SET backfill_removed = 1 WHERE id = ?'),
     /**

@@ -88,8 +88,6 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const refill = write(
     `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = ?, opened = 1 WHERE id = ?`,
   );
-  // Then what the store has is not known.
-  const forgetTransition = write<[id: number]>('UPDATE sink_views SET from_generation = NULL WHERE sink_id = ?');
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
   const { sendNewest: _, noteMayHave: __, ...views } = createViewWriter(queries);
   const noteCheck = write(
@@ -144,12 +142,10 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     /** Fills a sink again whose store lost confirmed events. @param withRemoved whether it may have products that are gone */
     refill: (id: number, withRemoved = false): void => {
       refill(withRemoved ? 1 : 0, id);
-      forgetTransition(id);
+      views.forgetTransition(id);
       // Events that are delivered again are judged again.
       dropUnskippedAfter(id, 0);
     },
-    /** Lets a fill send every removal: what its store had before is not known. */
-    forgetTransition,
     /** Notes a comparison, and that it is not asked any more. */
     noteCheck: (id: number, check: SinkCheck) => noteCheck({ id, check: JSON.stringify(check) }),
     clearError: (id: number) => setError(null, null, null, id),
