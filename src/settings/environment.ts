@@ -56,7 +56,7 @@ export function withDotEnv(ofProcess: Environment, directory: string): DotEnv {
   const added = inUpperCase(existsSync(file) ? parseEnv(readText('.env', file).replaceAll(/\r\n?/g, '\n')) : {});
   const names = Object.keys(added).filter((name) => own[name] === undefined);
   const environment = { ...added, ...own };
-  const isPipe = () => existsSync(file) && statSync(file).isFIFO();
+  const isPipe = () => statSync(file, { throwIfNoEntry: false })?.isFIFO() === true;
   const again = () => (isPipe() ? environment : withDotEnv(ofProcess, directory).environment);
   return { environment, fromDotEnv: new Set(names), again };
 }
