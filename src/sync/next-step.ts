@@ -3,7 +3,16 @@ import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
+import {
+  type Assessment,
+  assessRun,
+  hasWaited,
+  isClosed,
+  isDelta,
+  isSettled,
+  passClocks,
+  repairsOf,
+} from './evidence.ts';
 import { isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
@@ -12,7 +21,6 @@ import {
   type Conclusion,
   compareCount,
   conclude,
-  isToldAgain,
   proofLists,
   type Settling,
   seamsOf,
@@ -26,29 +34,6 @@ import {
 
 /** Maximum waits of one run. After them it is open and concludes nothing. */
 const MAX_SETTLES = 4;
-
-/** Tolerance: `Date` counts whole seconds, and the duration of the response is subtracted from it. */
-const CLOCK_STEP_MS = 2_000;
-const CLOCK_SHARE = 0.1;
-
-/** Whether the pass is a settling delta, and the source's clock advanced by the overlap since the pass before it ended. */
-function hasWaited(store: Reader, passes: readonly Pass[], at: number, overlapMs: number): boolean {
-  const [before, pass] = [passes[at - 1], passes[at]];
-  if (before?.sourceTime == null || pass?.kind !== 'settle' || pass.sourceTime === null) return false;
-  const start = store.runs.passStart(before.runId, before.pass);
-  const end = store.runs.passEnd(before.runId, before.pass);
-  if (start === null || end === null) return false;
-  // Includes any jump of this machine's clock. Most jumps make the result too late, and then the run just waits again.
-  const asked = before.sourceTime + (end - start);
-  const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
-  return pass.sourceTime - asked >= overlapMs - toleranceMs;
-}
-
-/** Whether the run's last pass is a delta that was read late enough, and that is complete. */
-function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): boolean {
-  const last = passes.at(-1);
-  return last !== undefined && hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);
-}
 
 /**
  * The time from which the next settling delta reads; milliseconds since 1970: the run's source time, less the overlap,
@@ -76,11 +61,9 @@ type Step =
 
 export type StepSettings = ConcludeSettings & Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups'>;
 
-/** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
-const MAX_DELTAS = 12;
-/** The same if a delta shows nearly every product: a source may ignore from when it asks. */
-const MAX_WHOLE = 3;
+/** Repairs of one list, and how many of them before a settling delta tells what they read in vain. */
 const MAX_REPAIRS = 5;
+const MAX_ROUNDS = 2;
 /** `Date` counts whole seconds, and so do the change times of some services. */
 export const DATE_STEP_MS = 1_000;
 
@@ -89,8 +72,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const passes = store.runs.passes(run.id);
   const last = passes.at(-1);
   if (last === undefined) throw new Error(`run ${run.id} has no pass`);
-  const settled = isSettled(store, passes, settings.overlapMs);
-  const lastSettle = passes.findLastIndex(({ kind }) => kind === 'settle');
+  const settled = isSettled(store, passes, passes.length - 1, settings.overlapMs);
   const settles = passes.filter(({ kind }) => kind === 'settle').length;
   // Further deltas would hold the same product.
   const isStuck = passes
@@ -101,7 +83,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const settling: Settling = { settled, nextFrom };
   let assessed: Assessment | null = null;
   function assessment(): Assessment {
-    assessed ??= assessRun(store, run.id);
+    assessed ??= assessRun(store, run.id, settings.overlapMs);
     return assessed;
   }
   return {
@@ -116,7 +98,6 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     settling,
     /** Whether a delta could not be read whole. */
     isStuck,
-    deltas: passes.slice(lastSettle + 1).filter(({ kind }) => kind === 'delta').length,
     assessment,
     /** Null if no rule has asked for the assessment. */
     seams: () => (assessed === null ? null : seamsOf(assessed)),
@@ -156,31 +137,17 @@ function stopAtUnreadable(situation: Situation): NextPass | 'finish' | null {
   return situation.conclusion().mustSettle ? 'finish' : (lookUpUnseen(situation) ?? 'finish');
 }
 
-/** A settling delta that was read too early, or that moved while it was read, is read again. */
+/** A settling delta that was read too early, or that moved while it was read, is read again. Not if it is the whole list. */
 function settleAgain(situation: Situation): NextPass | 'finish' | null {
-  if (situation.last.kind !== 'settle' || situation.settled) return null;
-  return situation.settles < MAX_SETTLES ? settlePass(situation) : 'finish';
+  const { store, last, settled, settles } = situation;
+  if (last.kind !== 'settle' || settled) return null;
+  return settles < MAX_SETTLES && !isWholeCatalog(store, last) ? settlePass(situation) : 'finish';
 }
 
-/** The source changes faster than its deltas can be read, or each of them is the whole list. */
-function stopReadingDeltas(situation: Situation): NextPass | 'finish' | null {
-  const most = isWholeCatalog(situation.store, situation.last) ? MAX_WHOLE : MAX_DELTAS;
-  return situation.deltas < most ? null : (settle(situation) ?? 'finish');
-}
-
-/** A delta follows each pass during which products may have been modified. */
-function readDelta({ store, run, passes, last, overlapMs, settling }: Situation): NextPass | null {
-  if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;
-  // A delta of a delta only needs what changed while that one was read.
-  if (last.kind === 'delta') {
-    return { kind: 'delta', from: Math.max(0, (last.sourceTime ?? run.startedAt) - DATE_STEP_MS) };
-  }
-  // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was
-  // read may not be in any of them.
-  const before = passes.slice(0, -1);
-  const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1] ?? passes[0];
-  // Less the overlap, because a change may become visible late.
-  const from = deltaFrom(firstDelta?.sourceTime ?? run.startedAt, overlapMs);
+/** A delta follows each pass during which products may have been modified. What moves while a delta is read, settling tells. */
+function readDelta({ store, run, passes, last, overlapMs }: Situation): NextPass | null {
+  if (isClosed(store, last) || (isDelta(last) && last.pass > 0)) return null;
+  const from = settlesFrom(store, run, passes, overlapMs);
   const readUpTo = store.readUpTo();
   const isPlain = run.kind === 'full' && last.seam === 0 && !passes.some(isDelta);
   if (!isPlain || readUpTo === null) return { kind: 'delta', from };
@@ -223,12 +190,15 @@ function stopRepairing({ settled, settles }: Situation): 'finish' | null {
   return settled && settles >= MAX_SETTLES ? 'finish' : null;
 }
 
-function repairGap({ store, passes, assessment, settling }: Situation): NextPass | null {
+function repairGap(situation: Situation): NextPass | null {
+  const { store, passes, assessment, settling, settles } = situation;
   // Where every product counts as modified, nothing joins windows.
   if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
-  const lists = proofLists(store, assessment(), settling);
-  const gap = lists.find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
-  return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
+  const lists = proofLists(assessment(), settling);
+  const open = lists.filter((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
+  const gap = open.find(({ rounds }) => rounds < MAX_ROUNDS);
+  if (gap !== undefined) return { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
+  return open.length > 0 && settles < MAX_SETTLES ? settlePass(situation) : null;
 }
 
 /** The settling delta may tell of products that seem to be missing because a delta was left in part. */
@@ -266,7 +236,6 @@ const RULES: readonly Rule[] = [
   stopAtUnreadable,
   settleAgain,
   readEarlierDelta,
-  stopReadingDeltas,
   readDelta,
   readControl,
   stopRepairing,

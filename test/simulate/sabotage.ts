@@ -57,8 +57,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a modified product joins windows',
     'src/proof/seams.ts',
-    'places[id] = modifiedIn(id) > window.pass ? MODIFIED : size++;',
-    'places[id] = modifiedIn(id) > 250 ? MODIFIED : size++;',
+    'places[id] = lastTold(id) > window.pass ? MODIFIED : size++;',
+    'places[id] = lastTold(id) > 250 ? MODIFIED : size++;',
   ),
   bugFor(
     'test/sync/untold.test.ts',
@@ -113,8 +113,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/simulate/adversary.test.ts',
     'a product that changed, and that no delta tells of, joins windows',
     'src/sync/evidence.ts',
-    'products.changedSeq(id) <= Math.min(a.seq, b.seq)',
-    'products.changedSeq(id) <= Math.min(a.seq, b.seq) + Number.MAX_SAFE_INTEGER',
+    'products.changedSeq(id) <= earlier',
+    'products.changedSeq(id) <= earlier + Number.MAX_SAFE_INTEGER',
   ),
   bugFor(
     'test/sync/hostile-sources.test.ts',
@@ -166,8 +166,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a run is sealed without the end of the list',
     'src/proof/seams.ts',
-    'leads(end, ({ window }) => holdsEnd(window));',
-    'leads(end, ({ window }) => holdsEnd(window) || window.page > 0);',
+    'Loaded<W>) => holdsEnd(window);',
+    'Loaded<W>) => holdsEnd(window) || window.page > 0;',
   ),
   bugFor(
     'test/catalog/seams.test.ts',
@@ -207,18 +207,20 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
     ],
   },
+  bugFor(
+    'test/sync/assess-run.test.ts',
+    'a settling delta that came too early decides about the seams before it',
+    'src/sync/evidence.ts',
+    'passes.filter((_, at) => isSettled(store, passes, at, overlapMs))',
+    "passes.filter(({ kind }) => kind === 'settle')",
+  ),
   {
     name: 'the last delta may be longer than one response',
     edits: [
       {
-        file: 'src/sync/next-step.ts',
-        find: 'if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;',
-        replace: "if (isClosed(store, last) || last.kind === 'delta') return null;",
-      },
-      {
         file: 'src/sync/evidence.ts',
-        find: 'const closed = last !== undefined && isClosed(store, last);',
-        replace: "const closed = last?.kind === 'delta';",
+        find: 'hasWaited(store, passes, at, overlapMs) && isClosed(store, pass);',
+        replace: 'hasWaited(store, passes, at, overlapMs) && pass.pass > 0;',
       },
     ],
   },
@@ -314,7 +316,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'let leftMs = 0 * (noted?.leftMs ?? 0);',
       },
       {
-        file: 'src/sync/next-step.ts',
+        file: 'src/sync/evidence.ts',
         find: 'return pass.sourceTime - asked >= overlapMs - toleranceMs;',
         replace: 'return toleranceMs > 0;',
       },
@@ -329,7 +331,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'noted === null ? settings.overlapMs : Math.max(0, noted.until - clock.now()));',
       },
       {
-        file: 'src/sync/next-step.ts',
+        file: 'src/sync/evidence.ts',
         find: 'before.sourceTime + (end - start);',
         replace: 'before.sourceTime + 0 * (end - start);',
       },
@@ -660,8 +662,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/simulate/adversary.test.ts',
     'a product that changed and was erased joins windows',
     'src/sync/evidence.ts',
-    'products.changedSeq(id) <= Math.min(a.seq, b.seq)',
-    'products.changedSeq(id) <= Math.min(a.seq, b.seq) + Number.MAX_SAFE_INTEGER',
+    'products.changedSeq(id) <= earlier',
+    'products.changedSeq(id) <= earlier + Number.MAX_SAFE_INTEGER',
   ),
   bugFor(
     'test/simulate/adversary.test.ts',
@@ -674,8 +676,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/simulate/adversary.test.ts',
     'outdated pages count: a read that a later one contradicts joins windows',
     'src/sync/plan-page-write.ts',
-    'Math.min(outdatedFrom, known.changedSeq)',
-    'Math.min(outdatedFrom, known.changedSeq + Number.MAX_SAFE_INTEGER)',
+    "if (found.kind !== 'changed' && ",
+    "if (found.kind !== 'changed' && found.kind !== 'outdated' && ",
   ),
   bugFor(
     'test/simulate/adversary.test.ts',
@@ -831,13 +833,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/pass-windows.ts',
     "pass.kind === 'lookup' ? 1 - pending.size : isWaiting",
     "pass.kind === 'lookup' ? free : isWaiting",
-  ),
-  bugFor(
-    'test/sync/next-step.test.ts',
-    'the earlier delta waits until deltas are short',
-    'src/sync/next-step.ts',
-    '  readEarlierDelta,\n  stopReadingDeltas,\n  readDelta,\n',
-    '  stopReadingDeltas,\n  readDelta,\n  readEarlierDelta,\n',
   ),
   bugFor(
     'test/sync/finish-run.test.ts',

@@ -63,8 +63,6 @@ function stepAfter(
   return [`${kind}${since}`, ...notes].join(', ');
 }
 
-const SECOND = 1_000 / MINUTE;
-
 it('a run reads no two deltas from the same time, in one run or in several that start alike', () => {
   const { store, run } = sketchRun({ products: 14, passes: [LIST] });
   const starts = [0, 1, 2].flatMap((later) => {
@@ -83,8 +81,9 @@ it.each<[string, readonly PassSketch[], string]>([
   ['a delta that moved, after a repair', [TORN, DELTA, REPAIR, MOVING], 'repair, of pass 0'],
   ['a joined list', [LIST, DELTA], 'settle since -5 min, missing 0'],
   ['a list with a gap', [TORN, DELTA], 'repair, of pass 0'],
-  ['a repair', [TORN, DELTA, REPAIR], 'delta since -4 min'],
+  ['a repair', [TORN, DELTA, REPAIR], 'delta since -5 min'],
   ['a repair that did not help', [TORN, DELTA, REPAIR, DELTA], 'repair, of pass 0'],
+  ['two repairs that did not help', [TORN, DELTA, ...times(2, REPAIR, DELTA)], 'settle since -5 min, missing 0'],
   ['five repairs that did not help', [TORN, DELTA, ...times(5, REPAIR, DELTA)], 'finish'],
   ['an unordered list of every product', [UNORDERED, DELTA], 'finish'],
 ])('the next step of a full run after %s', (_what, passes, step) => {
@@ -184,6 +183,21 @@ it('a run that settles repairs a gap that the settling delta shows', () => {
   expect(stepAfter([LIST, DELTA, modified])).toBe('repair, of pass 0');
 });
 
+it('a run that settles repairs what two repairs before the settling delta did not', () => {
+  const torn = [TORN, DELTA, ...times(2, REPAIR, DELTA), { ...SETTLE, at: 12 * MINUTE }];
+  expect(stepAfter(torn)).toBe('repair, of pass 0');
+});
+
+it('a run that settles does not settle again if the settling delta shows nearly every product', () => {
+  const windows = [
+    { ids: ids(1, 100), total: 200 },
+    { page: 2, ids: ids(101, 200), total: 200 },
+  ];
+  const whole: PassSketch = { perPage: 100, windows };
+  const settle: PassSketch = { ...whole, kind: 'settle', at: 8 * MINUTE };
+  expect(stepAfter([whole, DELTA, settle], { products: 200 })).toBe('finish');
+});
+
 it('a step tells the seams that it had to judge', () => {
   function seamsAfter(...passes: PassSketch[]) {
     const { store, run } = sketchRun({ products: 14, passes });
@@ -200,9 +214,9 @@ const run = { kind: 'delta' as const, watermarkAgo: 60 * MINUTE };
 
 it.each<[string, readonly PassSketch[], string]>([
   ['one response', [DELTA], 'finish'],
-  ['a delta that moved', [EARLIER], `delta since ${-SECOND} min`],
-  ['a delta of a delta that moved', [EARLIER, MOVING], 'repair since -65 min, of pass 0'],
-  ['twelve deltas that moved', times(12, EARLIER), 'finish'],
+  ['a delta that moved', [EARLIER], 'delta since -5 min'],
+  ['a delta of a delta that moved', [EARLIER, MOVING], 'settle since -5 min, missing 0'],
+  ['a delta of a torn delta', [{ ...EARLIER, ...TORN }, MOVING], 'repair since -65 min, of pass 0'],
   ['a clock that was put back since the watermark', [{ ...DELTA, behind: 10 * MINUTE }], 'catchup since -75 min'],
   [
     'the delta that this needs',
