@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { iso } from '../base/iso-time.ts';
 import { printable } from '../base/printable.ts';
 import { checkText, INCOMPARABLE } from '../relay/check-text.ts';
@@ -9,7 +10,7 @@ import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import type { ViewForecast } from '../store/schema/sink-tables.ts';
+import type { HeldSink, ViewForecast } from '../store/schema/sink-tables.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, plural, table, time } from './text.ts';
 
@@ -18,7 +19,19 @@ const RATE_MAX_AGE_MS = 30_000;
 /** How long a store may take to report its size; milliseconds. */
 const SIZE_TIMEOUT_MS = 2_000;
 
-/** How a sink that an unusual run holds goes on: two ways, of which the operator chooses. */
+const NOTHING_HELD = { run: null, removed: null, where: null, fields: null };
+
+/** A number for what holds a sink, and what an approval lets go on: the same as long as both are the same. */
+export function holdNumber(held: HeldSink): number {
+  const { why, run, removed, where, fields } = { ...NOTHING_HELD, ...held };
+  const text = JSON.stringify([why, run, removed, where, fields]);
+  return createHash('sha256').update(text).digest().readUInt32BE();
+}
+
+/**
+ * How a sink that an unusual run holds goes on: two ways, of which the operator chooses.
+ * @param name of the sink, and the number of what holds it
+ */
 export function approvalText(name: string): string {
   return `To send its changes: npx catchword sink approve ${name}. Once the source is right again, send only what still differs: npx catchword sink approve ${name} --newest`;
 }
@@ -32,22 +45,25 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 /** Why a sink is held, for programs and for people, and what to do; null if it is not. */
 export function heldSinkText({ runs }: Reader, { name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
   if (state !== 'held' || held === null) return null;
+  const number = holdNumber(held);
+  const approve = `npx catchword sink approve ${name} ${number}`;
   if (held.why === 'run') {
     // It may have emptied more since the sink was held, if it is held for that and not for what the run takes away.
     const unusual = held.removed === undefined ? runs.get(held.run)?.unusual : null;
     const reason = unusual ? unusualReason({ run: held.run, ...unusual }) : held.reason;
-    return { ...held, reason, advice: approvalText(name) };
+    return { ...held, number, reason, advice: approvalText(`${name} ${number}`) };
   }
   if (held.why === 'fill') {
     const { isApproved: _isNot, ...fill } = held;
     const compare = 'Look at the store: it has products that the mirror, or its view, does not have';
-    return { ...fill, advice: `${compare}. To remove them: npx catchword sink approve ${name}` };
+    return { ...fill, number, advice: `${compare}. To remove them: ${approve}` };
   }
   const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
-  const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
+  const advice = `Look: npx catchword sink preview ${name}. To send it: ${approve}; or put ${variable}_WHERE and _FIELDS back, and restart`;
   const { isApproved: _isNot, ...view } = held;
   return {
     ...view,
+    number,
     reason: `its view ${held.forecast.has === 0 ? 'is new' : 'was changed'}: ${forecastText(held.forecast)}`,
     advice,
   };

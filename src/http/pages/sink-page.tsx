@@ -1,6 +1,5 @@
 import { CatchwordError } from '../../base/errors.ts';
-import { holderOf } from '../../operate/decisions/sink-actions.ts';
-import { type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
+import { holdNumber, type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -85,7 +84,7 @@ function Approvals({ row }: { readonly row: SinkRow }) {
   const newest =
     'Once the source is right again: sends each product as it is now, and only where its store has something else.';
   // When the form arrives, something else may hold the sink, and this person has not been asked about that.
-  const decides = { target: row.name, argument: row.held ? holderOf(row.held) : 0 };
+  const decides = { target: row.name, argument: row.held ? holdNumber(row.held) : 0 };
   return (
     <>
       <ActionForm action="release" {...decides} label="Approve" explanation={all} />
