@@ -278,6 +278,50 @@ describe('a run that takes many products away', () => {
     expect(products().size).toBe(500);
   });
 
+  it('is counted with the runs before a changed view, of which each view counts what it showed', async () => {
+    const { mirror, products, held, restart } = await fedShop(0, where("format = 'EPUB'"));
+    const run = (count: number, format: string, from: number) =>
+      mirror.change(changed(count, `"format":"${format}"`, from), newRun(mirror));
+    run(400, 'EPUB', 0);
+    run(200, 'PDF', 400);
+    await mirror.caughtUp();
+    run(100, 'epub', 0);
+    run(100, 'pdf', 400);
+    await mirror.caughtUp();
+    await restart(where("format IN ('EPUB', 'PDF')"));
+    await mirror.caughtUp();
+    await restart(where("format IN ('EPUB', 'PDF') AND vbid <> 'P399'"));
+    await mirror.caughtUp();
+    // The store never had the PDF that left before the view showed them.
+    run(40, 'pdf', 500);
+    await mirror.caughtUp();
+    expect(products().size).toBe(359);
+    run(20, 'epub', 100);
+    await held();
+    expect(mirror.sink().held).toMatchObject({ removed: 160 });
+    expect(products().size).toBe(359);
+  });
+
+  it('is not counted with the runs before a fill, or before an approval that sent what differed', async () => {
+    const { mirror, products, held, decide, restart } = await fedShop(600, where("title <> 'x'"));
+    const remove = (count: number, from: number): void => mirror.change(removed(count, from), newRun(mirror));
+    remove(140, 0);
+    await mirror.caughtUp();
+    mirror.store.request((writer) => changeSink(writer, 'replay', SINK_NAME, 0, 0));
+    await restart(where("title <> 'y'"));
+    await mirror.caughtUp();
+    remove(20, 140);
+    await mirror.caughtUp();
+    remove(140, 160);
+    await held();
+    expect(mirror.sink().held).toMatchObject({ removed: 160 });
+    decide('release-newest');
+    await mirror.caughtUp();
+    remove(140, 300);
+    await mirror.caughtUp();
+    expect(products().size).toBe(160);
+  });
+
   it.each([
     ['25 hours apart are counted apart', 25, false],
     ['12 hours apart are counted together', 12, true],
