@@ -136,8 +136,8 @@ export function createExit(context: FeedContext) {
     if ([...losses.values()].some(({ gone }) => gone.has(vbid))) lossOf(change).back.add(vbid);
   }
 
-  /** Counts what the changes up to the newest one, or to `upTo`, take away from a store with this view. */
-  async function judge(view: SinkView | undefined, from: number, upTo = store.changes.lastSeq()): Promise<void> {
+  /** Counts what the changes after `from`, up to `upTo`, take away from a store with this view. */
+  async function judge(view: SinkView | undefined, from: number, upTo: number): Promise<void> {
     const viewed = view?.tag ? viewedLog(prepare(view), view.tag, from, store.changes.prunedTo()) : null;
     // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
     const filter: ChangeFilter =
@@ -226,7 +226,8 @@ export function createExit(context: FeedContext) {
       const views = viewsSinceFill(store.sinks.views(sink.id), sink);
       const from = judgedTo ?? countedFrom(sink, views[0]?.after ?? backfillTo);
       for (const [index, { view, after }] of views.entries()) {
-        await judge(view, Math.max(from, after), views[index + 1]?.after);
+        const upTo = views[index + 1]?.after ?? changes.lastSeq();
+        if (from < upTo) await judge(view, Math.max(from, after), upTo);
       }
       // Of these changes: to count what the store has evaluates the view for every product.
       const { count, last } = failed();

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../base/errors.ts';
+import { requireSink } from '../../operate/decisions/sink-actions.ts';
 import { holdNumber, type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
@@ -17,14 +17,6 @@ import { ProductLink, Shown } from './untrusted-text.tsx';
 const MOST = 50;
 /** Gaps that are listed, the newest ones. */
 const MOST_GAPS = 20;
-
-function requireSink({ sinks }: Store, name: string): SinkRow {
-  const sink = sinks.get(name);
-  if (sink !== undefined) return sink;
-  throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${JSON.stringify(name)}`, {
-    hint: 'See the page Sinks (/sinks). A sink appears there when it is fed for the first time.',
-  });
-}
 
 function State({ sink }: { readonly sink: SinkSummary }) {
   const { kind, address, state, cursor, delivered, rate, parked, acked_at: ackedAt, retry_at: retryAt, gaps } = sink;
