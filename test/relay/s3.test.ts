@@ -478,7 +478,7 @@ it.each([
   [
     'ends with a part, as that of a store which knows only an older form of it',
     () => '<IsTruncated>true</IsTruncated><NextMarker>x</NextMarker>',
-    'lists only a part',
+    'does not advance',
   ],
 ])('a listing that %s is an error', async (_, text, said) => {
   const { url } = await s3Target(store);
@@ -491,7 +491,7 @@ it.each([
     store.before = () => false;
   });
   const [sink] = await sinksAt(url, undefined, 1);
-  await expect(sink?.open(START, 9, NEVER)).rejects.toThrow(said);
+  await expect(sink?.open(START, 9, NEVER)).rejects.toThrow(`S3: the listing of the bucket ${said}`);
 });
 
 it('a listing may have pages without a name, as where many objects were removed', async () => {

@@ -181,12 +181,10 @@ export function createBucket(
         const before = names.size;
         for (const key of found) names.add(key.slice(prefix.length));
         const [, token] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
-        if (token === undefined && /<IsTruncated>\s*true/.test(text))
-          throw new SinkError('misconfigured', 'S3: the store lists only a part of the bucket, and not how to go on');
-        if (token === undefined) return [...names];
+        if (token === undefined && !/<IsTruncated>\s*true/.test(text)) return [...names];
         // A page may have no name, where many objects were removed.
         empty = names.size === before ? empty + 1 : 0;
-        if (token === last || empty > MOST_EMPTY)
+        if (token === undefined || token === last || empty > MOST_EMPTY)
           throw new SinkError('unavailable', 'S3: the listing of the bucket does not advance');
         last = token;
         if (names.size > MOST_NAMES) {
