@@ -19,19 +19,13 @@ const RATE_MAX_AGE_MS = 30_000;
 /** How long a store may take to report its size; milliseconds. */
 const SIZE_TIMEOUT_MS = 2_000;
 
-const NOTHING_HELD = { run: null, removed: null, where: null, fields: null };
-
 /** A number for what holds a sink, and what an approval lets go on: the same as long as both are the same. */
 export function holdNumber(held: HeldSink): number {
-  const { why, run, removed, where, fields } = { ...NOTHING_HELD, ...held };
-  const text = JSON.stringify([why, run, removed, where, fields]);
+  const text = JSON.stringify(held, ['why', 'run', 'removed', 'where', 'fields']);
   return createHash('sha256').update(text).digest().readUInt32BE();
 }
 
-/**
- * How a sink that an unusual run holds goes on: two ways, of which the operator chooses.
- * @param name of the sink, and the number of what holds it
- */
+/** How a sink that a run holds goes on: two ways, of which the operator chooses. @param name and the number of what holds it */
 export function approvalText(name: string): string {
   return `To send its changes: npx catchword sink approve ${name}. Once the source is right again, send only what still differs: npx catchword sink approve ${name} --newest`;
 }

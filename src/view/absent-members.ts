@@ -37,9 +37,9 @@ export function createAbsence(paths: Iterable<string>) {
     const near = (place: string, name: string) => nearestName(name, [...(names.get(place) ?? [])]);
     const [place, name] = splitPath(path);
     const found = near(place, name);
+    if (place === '') return found;
     // Nothing is inside of a list, such as that of variants.
-    if (found === undefined) return near('', path);
-    return place === '' ? found : `${place}.${found}`;
+    return found === undefined ? near('', path) : `${place}.${found}`;
   }
 
   return {

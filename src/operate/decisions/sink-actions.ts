@@ -19,6 +19,9 @@ import type { SinkAction } from './decision-types.ts';
  * CatchwordError USAGE if the change is not possible.
  */
 
+/** Decisions about a sink, among which an approval is looked for. */
+const LOOKED_AT = 1_000;
+
 /** @throws CatchwordError NOT_FOUND */
 export function requireSink({ sinks }: Reader, name: string): SinkRow {
   const sink = sinks.get(name);
@@ -32,15 +35,16 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
 /**
  * Lets a held sink go on.
  * @param newest after an unusual run: sends what differs now, each product once
- * @param by what held it when the person decided, as `holdNumber` says; null: the first decision of this kind names the sink
- *   only. A later one may be the same command, entered twice.
+ * @param by what held it when the person decided, as `holdNumber` says; null: not known, which is enough for the first
+ *   approval. A later one may be the same command, entered twice.
  */
 function release(store: RequestWriter, sink: SinkRow, newest: boolean, by: number | null): string {
   const { sinks, actions } = store;
   const { id, name, state, generation, held } = sink;
   const shown = heldSinkText(store, sink);
   if (held === null || shown === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
-  if (by === null ? actions.of(name, ['release', 'release-newest'], 1).length > 0 : by !== holdNumber(held)) {
+  const isLater = actions.of(name, ['release', 'release-newest'], LOOKED_AT).some(({ state: was }) => was === 'done');
+  if (by === null ? isLater : by !== holdNumber(held)) {
     throw usageError(`${name} is held for another reason by now: ${shown.reason}`, shown.advice);
   }
   if (held.why !== 'run') {

@@ -7,11 +7,7 @@ const REQUEST_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Upper bounds of the buckets of an applied batch's duration, seconds. */
 const APPLY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/**
- * Counts the requests, transactions and connections of this thread.
- * @param servesHttp whether readers connect to it: the thread that only loads has no connection to count, not even none
- * @returns a function that ends it
- */
+/** Counts what this thread does. @param servesHttp whether readers connect to it @returns a function that ends it */
 export function countPipeline(meter: Meter, rateLimit: Rate | null, servesHttp: boolean): () => void {
   const requests = meter.createCounter('catchword_requests_total', {
     description: 'Requests to the service that this process made, by outcome: ok, or the code of the error.',
