@@ -10,7 +10,7 @@ import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import type { HeldSink, ViewForecast } from '../store/schema/sink-tables.ts';
+import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, plural, table, time } from './text.ts';
 
@@ -19,9 +19,9 @@ const RATE_MAX_AGE_MS = 30_000;
 /** How long a store may take to report its size; milliseconds. */
 const SIZE_TIMEOUT_MS = 2_000;
 
-/** A number for what holds a sink, and what an approval lets go on: the same as long as both are the same. */
-export function holdNumber(held: HeldSink): number {
-  const text = JSON.stringify(held, ['why', 'run', 'removed', 'where', 'fields']);
+/** A number for what holds a sink, and what an approval lets go on: another one if delivery began again meanwhile. */
+export function holdNumber({ generation, held }: Pick<SinkRow, 'generation' | 'held'>): number {
+  const text = JSON.stringify([generation, held], ['why', 'run', 'removed', 'where', 'fields']);
   return createHash('sha256').update(text).digest().readUInt32BE();
 }
 
@@ -37,9 +37,10 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 }
 
 /** Why a sink is held, for programs and for people, and what to do; null if it is not. */
-export function heldSinkText({ runs }: Reader, { name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
+export function heldSinkText({ runs }: Reader, sink: Pick<SinkRow, 'name' | 'state' | 'held' | 'generation'>) {
+  const { name, state, held } = sink;
   if (state !== 'held' || held === null) return null;
-  const number = holdNumber(held);
+  const number = holdNumber(sink);
   const approve = `npx catchword sink approve ${name} ${number}`;
   if (held.why === 'run') {
     // It may have emptied more since the sink was held, if it is held for that and not for what the run takes away.

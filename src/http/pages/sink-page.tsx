@@ -76,7 +76,7 @@ function Approvals({ row }: { readonly row: SinkRow }) {
   const newest =
     'Once the source is right again: sends each product as it is now, and only where its store has something else.';
   // When the form arrives, something else may hold the sink, and this person has not been asked about that.
-  const decides = { target: row.name, argument: row.held ? holdNumber(row.held) : 0 };
+  const decides = { target: row.name, argument: holdNumber(row) };
   return (
     <>
       <ActionForm action="release" {...decides} label="Approve" explanation={all} />

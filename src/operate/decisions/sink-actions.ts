@@ -44,7 +44,7 @@ function release(store: RequestWriter, sink: SinkRow, newest: boolean, by: numbe
   const shown = heldSinkText(store, sink);
   if (held === null || shown === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
   const isLater = actions.of(name, ['release', 'release-newest'], LOOKED_AT).some(({ state: was }) => was === 'done');
-  if (by === null ? isLater : by !== holdNumber(held)) {
+  if (by === null ? isLater : by !== holdNumber(sink)) {
     throw usageError(`${name} is held for another reason by now: ${shown.reason}`, shown.advice);
   }
   if (held.why !== 'run') {
