@@ -246,6 +246,17 @@ describe('architecture', () => {
     expect(packages.filter((name) => !(name in manifest.dependencies))).toEqual([]);
   });
 
+  it('npm ci can verify each package that is not only for development', () => {
+    const { packages } = JSON.parse(readFileSync(resolve(SRC, '../package-lock.json'), 'utf8')) as {
+      packages: Record<string, { integrity?: string; dev?: boolean; link?: boolean }>;
+    };
+    const installed = Object.entries(packages).filter(
+      ([path, { dev, link }]) => /node_modules/.test(path) && !dev && !link,
+    );
+    expect(installed.length).toBeGreaterThan(100);
+    expect(installed.filter(([, { integrity }]) => integrity === undefined).map(([path]) => path)).toEqual([]);
+  });
+
   it('the package of the client has what its exports load, as the whole package has it', () => {
     const [whole, client] = [manifestOf('..'), manifestOf('../packages/client')];
     const packages = ['client/client.ts', 'events/events.ts'].flatMap((entry) =>

@@ -3,11 +3,12 @@ import type { RecordedChange } from '../catalog/event.ts';
 import { isWithdrawnBody } from '../catalog/field-values.ts';
 import { type ChangeFilter, holdOf } from '../catalog/run-types.ts';
 import { createHistory } from '../store/history/history.ts';
-import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
 import type { HeldSink } from '../store/schema/sink-tables.ts';
+import { viewedLog } from '../view/viewed-change.ts';
 import type { FeedContext } from './feed-context.ts';
 import type { Filled } from './sink.ts';
-import { viewAt, viewedChanges } from './store-contents.ts';
+import { viewAt, viewsSinceFill } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
 
 /*
@@ -135,17 +136,16 @@ export function createExit(context: FeedContext) {
     if ([...losses.values()].some(({ gone }) => gone.has(vbid))) lossOf(change).back.add(vbid);
   }
 
-  /** Counts what the changes up to the newest one take away. */
-  async function judge(sink: SinkRow, from: number): Promise<void> {
-    const viewed = viewedChanges(store, sink, from, prepare, history);
+  /** Counts what the changes after `from`, up to `upTo`, take away from a store with this view. */
+  async function judge(view: SinkView | undefined, from: number, upTo: number): Promise<void> {
+    const viewed = view?.tag ? viewedLog(prepare(view), view.tag, from, store.changes.prunedTo()) : null;
     // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
     const filter: ChangeFilter =
       viewed === null ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys: viewed.keys };
-    const last = store.changes.lastSeq();
     const isDecided = createDecided(store);
-    for (let at = from; at < last; ) {
+    for (let at = from; at < upTo; ) {
       const { changes, to } = history.matching(at, STEP, filter);
-      for (const change of changes) {
+      for (const change of changes.filter(({ seq }) => seq <= upTo)) {
         const seen = viewed === null ? change : viewed.of(change);
         if (seen === null) continue;
         // Of what the log no longer holds it is not known whether the store had it.
@@ -155,19 +155,22 @@ export function createExit(context: FeedContext) {
           Object.assign(lossOf(change), { last, at }).gone.add(vbid);
         }
       }
-      at = to;
+      at = Math.min(to, upTo);
       judgedTo = at;
       await otherWork();
       stopping.throwIfAborted();
     }
   }
 
-  /** All of the run that comes next counts, and the day before it, however much was delivered before the sink was opened. */
-  function countedFrom({ cursor, backfillTo }: SinkRow): number {
+  /**
+   * All of the run that comes next counts, and the day before it, however much was delivered before the sink was opened, and
+   * also under an earlier view.
+   */
+  function countedFrom({ cursor }: SinkRow, filledTo: number): number {
     const { changes } = store;
     const dayBefore = changes.seqAt((changes.atFrom(cursor + 1) ?? 0) - DAY_MS);
     const counted = Math.min(changes.beforeNext({ seq: cursor }), dayBefore);
-    return Math.min(cursor, Math.max(changes.prunedTo(), backfillTo, counted));
+    return Math.min(cursor, Math.max(changes.prunedTo(), filledTo, counted));
   }
 
   async function productsOf(sink: SinkRow): Promise<number> {
@@ -220,7 +223,12 @@ export function createExit(context: FeedContext) {
       noteViewFailures();
       const failed = () => (config.view && prepare(config.view)?.failures()) ?? { count: 0, last: null };
       const { count: failedBefore } = failed();
-      await judge(sink, judgedTo ?? countedFrom(sink));
+      const views = viewsSinceFill(store.sinks.views(sink.id), sink);
+      const from = judgedTo ?? countedFrom(sink, views[0]?.after ?? backfillTo);
+      for (const [index, { view, after }] of views.entries()) {
+        const upTo = views[index + 1]?.after ?? changes.lastSeq();
+        if (from < upTo) await judge(view, Math.max(from, after), upTo);
+      }
       // Of these changes: to count what the store has evaluates the view for every product.
       const { count, last } = failed();
       const failures = count === failedBefore ? '' : `. An expression of its view fails on ${last}`;

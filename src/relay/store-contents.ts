@@ -32,6 +32,22 @@ export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor =
   return isItsFill && view.fromGeneration !== null && cursor < backfillTo ? view : undefined;
 }
 
+/**
+ * The views under which a store got changes since its last fill, the oldest first, each with the change after which it
+ * applied. A changed view is not a fill: the store keeps what both show.
+ */
+export function viewsSinceFill(views: readonly SinkView[], { beganGeneration, backfillTo }: SinkRow) {
+  const found: { readonly view: SinkView | undefined; readonly after: number }[] = [];
+  for (let [generation, after] = [beganGeneration, backfillTo]; ; ) {
+    const view = viewAt(views, generation);
+    found.unshift({ view, after });
+    // `sendNewest` keeps the tag of the view, and an operator has decided about what was sent then.
+    const isChange = view?.generation === generation && view.tag !== (viewAt(views, generation - 1)?.tag ?? null);
+    if (!isChange || view.fromGeneration === null || view.toCursor === -1) return found;
+    [generation, after] = [view.fromGeneration, view.fromBackfill];
+  }
+}
+
 /** Whether a fill knows what its store may have had before: only such a fill has a view that ends before all changes. */
 export function knowsBefore({ generation, fromGeneration, toCursor }: SinkView, sink: SinkRow): boolean {
   return generation === sink.beganGeneration && fromGeneration !== null && toCursor === -1;

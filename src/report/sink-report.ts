@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { iso } from '../base/iso-time.ts';
 import { printable } from '../base/printable.ts';
 import { checkText, INCOMPARABLE } from '../relay/check-text.ts';
@@ -18,7 +19,13 @@ const RATE_MAX_AGE_MS = 30_000;
 /** How long a store may take to report its size; milliseconds. */
 const SIZE_TIMEOUT_MS = 2_000;
 
-/** How a sink that an unusual run holds goes on: two ways, of which the operator chooses. */
+/** A number for what holds a sink, and what an approval lets go on: another one if delivery began again meanwhile. */
+export function holdNumber({ generation, held }: Pick<SinkRow, 'generation' | 'held'>): number {
+  const text = JSON.stringify([generation, held], ['why', 'run', 'removed', 'where', 'fields']);
+  return createHash('sha256').update(text).digest().readUInt32BE();
+}
+
+/** How a sink that a run holds goes on: two ways, of which the operator chooses. @param name and the number of what holds it */
 export function approvalText(name: string): string {
   return `To send its changes: npx catchword sink approve ${name}. Once the source is right again, send only what still differs: npx catchword sink approve ${name} --newest`;
 }
@@ -30,24 +37,28 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 }
 
 /** Why a sink is held, for programs and for people, and what to do; null if it is not. */
-export function heldSinkText({ runs }: Reader, { name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
+export function heldSinkText({ runs }: Reader, sink: Pick<SinkRow, 'name' | 'state' | 'held' | 'generation'>) {
+  const { name, state, held } = sink;
   if (state !== 'held' || held === null) return null;
+  const number = holdNumber(sink);
+  const approve = `npx catchword sink approve ${name} ${number}`;
   if (held.why === 'run') {
     // It may have emptied more since the sink was held, if it is held for that and not for what the run takes away.
     const unusual = held.removed === undefined ? runs.get(held.run)?.unusual : null;
     const reason = unusual ? unusualReason({ run: held.run, ...unusual }) : held.reason;
-    return { ...held, reason, advice: approvalText(name) };
+    return { ...held, number, reason, advice: approvalText(`${name} ${number}`) };
   }
   if (held.why === 'fill') {
     const { isApproved: _isNot, ...fill } = held;
     const compare = 'Look at the store: it has products that the mirror, or its view, does not have';
-    return { ...fill, advice: `${compare}. To remove them: npx catchword sink approve ${name}` };
+    return { ...fill, number, advice: `${compare}. To remove them: ${approve}` };
   }
   const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
-  const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
+  const advice = `Look: npx catchword sink preview ${name}. To send it: ${approve}; or put ${variable}_WHERE and _FIELDS back, and restart`;
   const { isApproved: _isNot, ...view } = held;
   return {
     ...view,
+    number,
     reason: `its view ${held.forecast.has === 0 ? 'is new' : 'was changed'}: ${forecastText(held.forecast)}`,
     advice,
   };

@@ -1,7 +1,6 @@
 import { nearestName } from '../base/nearest-name.ts';
 import { ROWS } from '../catalog/fields.ts';
-import { objectMembers } from '../catalog/json-text.ts';
-import { pathsIn } from './field-list.ts';
+import { membersIn, splitPath } from './field-list.ts';
 
 /** For safety: names of members that are kept, to find a similar one. */
 const MOST_NAMES = 1_000;
@@ -24,17 +23,38 @@ export type Absence = ReturnType<typeof createAbsence>;
 export function createAbsence(paths: Iterable<string>) {
   const missing = new Set(paths);
   for (const path of ALWAYS) missing.delete(path);
-  const names = new Set<string>(['vbid']);
+  /** By the place of an object. */
+  const names = new Map<string, Set<string>>();
   let products = 0;
+
+  function noteNames(place: string, members: ReadonlyMap<string, string>): void {
+    const some = names.get(place) ?? new Set();
+    names.set(place, some);
+    if (some.size < MOST_NAMES) for (const name of members.keys()) some.add(name);
+  }
+
+  function nearOf(path: string): string | undefined {
+    const near = (place: string, name: string) => nearestName(name, [...(names.get(place) ?? [])]);
+    const [place, name] = splitPath(path);
+    const found = near(place, name);
+    if (place === '') return found;
+    // Nothing is inside of a list, such as that of variants.
+    return found === undefined ? near('', path) : `${place}.${found}`;
+  }
 
   return {
     /** Looks at a product. */
     see: (body: string): void => {
       products++;
       if (missing.size === 0) return;
-      const has = pathsIn(body);
-      for (const path of missing) if (has(path)) missing.delete(path);
-      if (names.size < MOST_NAMES) for (const name of objectMembers(body).keys()) names.add(name);
+      const membersAt = membersIn(body);
+      for (const path of missing) {
+        const [place, name] = splitPath(path);
+        const members = membersAt(place);
+        if (members.has(name)) missing.delete(path);
+        else noteNames(place, members);
+      }
+      noteNames('', membersAt(''));
     },
     /** How many products it looked at. */
     seen: (): number => products,
@@ -45,7 +65,7 @@ export function createAbsence(paths: Iterable<string>) {
       if (products === 0) return [];
       return [...missing].map((path) => ({
         path,
-        near: nearestName(path, [...names]),
+        near: nearOf(path),
         isKnown: ROWS.some((row) => row.path === path),
       }));
     },

@@ -4,7 +4,7 @@ import { nearestName } from '../base/nearest-name.ts';
 import { COLUMNS, STORED } from '../catalog/fields.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
-import { costOf } from './expression-cost.ts';
+import { costOf, ESCAPES } from './expression-cost.ts';
 import { type Instruction, type Program, readProgram } from './sql-program.ts';
 
 /*
@@ -40,8 +40,6 @@ const LONGEST_WITH_LOOPS = 50;
 const MOST_INSTRUCTIONS = 4_000;
 /** For safety: what functions read and make of the product, in multiples of it. 250 of 100 kB take about 100 ms. */
 const MOST_COPIES = 250;
-/** Functions that make JSON. */
-const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
 /** The column of `json_each` that has all that it reads. */
 const WHOLE_JSON = 8;
 const HINT = 'docs/views.md has what an expression may use, and examples.';

@@ -27,8 +27,8 @@ const ADDS = /^(json_(array|object|quote|group_array|group_object)|group_concat|
 const PATH_COLUMNS = [6, 7];
 const PATH_CHARACTERS = 60;
 
-/** An escaped text may be twice as long. */
-const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
+/** Functions that make JSON. An escaped text may be twice as long. */
+export const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
 /** Their results are JSON for another function of JSON. */
 const MAKES_JSON = /^(->|json|json_remove)$/;
 /** They return a part of their first argument for each path. */

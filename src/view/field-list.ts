@@ -42,23 +42,22 @@ export function fieldList(text: string) {
   return { paths, keys: new Set(wanted.keys()), pick: (body: string) => pick(body, wanted) };
 }
 
-/** Tells whether a product has the member at a path such as `metadata.description`. It reads each object once for all paths. */
-export function pathsIn(body: string): (path: string) => boolean {
-  const read = new Map<string, ReadonlyMap<string, string>>();
-  function membersAt(place: string, json: string): ReadonlyMap<string, string> {
-    const members = read.get(place) ?? objectMembers(json);
+/** The place of the object that a path such as `metadata.description` leads into, and the name there. */
+export function splitPath(path: string): readonly [place: string, name: string] {
+  const dot = path.lastIndexOf('.');
+  return [path.slice(0, Math.max(0, dot)), path.slice(dot + 1)];
+}
+
+/** Tells the members of the object at a place of a product; none if no object is there. It reads each object once. */
+export function membersIn(body: string): (place: string) => ReadonlyMap<string, string> {
+  const read = new Map([['', objectMembers(body)]]);
+  return function membersAt(place: string): ReadonlyMap<string, string> {
+    const known = read.get(place);
+    if (known !== undefined) return known;
+    const [outer, name] = splitPath(place);
+    const json = membersAt(outer).get(name);
+    const members = json?.startsWith('{') ? objectMembers(json) : new Map<string, string>();
     read.set(place, members);
     return members;
-  }
-  return (path) => {
-    let json: string | undefined = body;
-    let place = '';
-    for (const name of path.split('.')) {
-      if (place !== '' && !json.startsWith('{')) return false;
-      json = membersAt(place, json).get(name);
-      if (json === undefined) return false;
-      place += `.${name}`;
-    }
-    return true;
   };
 }

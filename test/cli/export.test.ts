@@ -169,8 +169,8 @@ it('export writes CSV whose rows and texts Python, sqlite3 and DuckDB read alike
   await save('excel.csv', '--excel', '--fields', 'vbid,title');
   const { stdout } = await python('python3', ['-c', READ_CSV, join(directory, 'excel.csv'), ';', 'utf-8-sig']);
   const [, ...excel] = JSON.parse(stdout) as string[][];
-  expect(excel).toEqual(TITLES.map((title, at) => [`P${at}`, title.replace(/^[\t\r]/, "'$&")]));
-  expect(excel.flat().filter((text) => /^[=+\-@\t\r]/.test(text))).toEqual([]);
+  expect(excel).toEqual(TITLES.map((title, at) => [`P${at}`, title.replace(/^[\t\r\n]/, "'$&")]));
+  expect(excel.flat().filter((text) => /^[=+\-@\t\r\n]/.test(text))).toEqual([]);
 });
 
 it('export --excel writes a byte order mark and semicolons, and no formula', async () => {

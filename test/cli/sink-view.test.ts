@@ -178,7 +178,7 @@ it('a sink whose changed view is held is shown with the forecast in sink list, s
   });
   for (const said of [await text('sink', 'list'), await text('status')]) {
     expect(said).toContain(reason);
-    expect(said).toContain('npx catchword sink approve shop; or put CATCHWORD_SINK_SHOP_WHERE and _FIELDS back');
+    expect(said).toMatch(/npx catchword sink approve shop \d+; or put CATCHWORD_SINK_SHOP_WHERE and _FIELDS back/);
   }
   const { web } = await serve(bench.store.path);
   const get = async (path: string) => await (await fetch(web.url + path)).text();
@@ -197,6 +197,33 @@ it('a sink whose changed view is held is shown with the forecast in sink list, s
   await expect.poll(() => json('sink', 'list')).toMatchObject([{ state: 'live', where: "title = 't1'", held: null }]);
 });
 
+it('an approval that is entered twice on the command line does not approve what holds the sink next', async () => {
+  const { relay, isAt, isHeld, json, text, row } = await scene();
+  const hasView = (where: string | null) =>
+    expect.poll(() => json('sink', 'list')).toMatchObject([{ state: 'live', where, held: null }]);
+  const few = { CATCHWORD_SINK_SHOP_WHERE: "title < 't2'" };
+  await relay();
+  await isAt(300);
+  await relay(few);
+  await isHeld();
+  const shown = /approve shop \d+/.exec(await text('sink', 'list'))?.[0].split(' ') ?? [];
+  expect(await text('sink', ...shown)).toContain('shop gets what its changed view changes');
+  await hasView(few.CATCHWORD_SINK_SHOP_WHERE);
+  await relay();
+  await hasView(null);
+  // The same view, but another time.
+  await relay(few);
+  await isHeld();
+  for (const again of [shown, ['approve', 'shop'], ['approve', 'shop', '--newest']]) {
+    const refused = await text('sink', ...again);
+    expect(refused).toContain('shop is held for another reason by now: its view was changed: ');
+    expect(refused).toMatch(/To send it: npx catchword sink approve shop \d+;/);
+  }
+  expect(row()).toMatchObject({ state: 'held', held: { isApproved: false } });
+  const [{ held }] = (await json('sink', 'list')) as [{ held: { number: number } }];
+  expect(await text('sink', 'approve', 'shop', String(held.number))).toContain('shop gets');
+});
+
 it('a sink that an unusual run holds is shown with the run and both ways to approve it', async () => {
   const { bench, relay, isAt, isHeld, json, text, row } = await scene();
   await relay();
@@ -210,7 +237,7 @@ it('a sink that an unusual run holds is shown with the run and both ways to appr
   expect(await json('sink', 'list')).toMatchObject([
     { held: { why: 'run', reason: expect.stringContaining('emptied price of 300 of 300 products') } },
   ]);
-  expect(await text('sink', 'list')).toContain('npx catchword sink approve shop --newest');
+  expect(await text('sink', 'list')).toMatch(/npx catchword sink approve shop \d+ --newest/);
   expect(await text('status')).toContain(
     'Waiting for you: shop. To send its changes: npx catchword sink approve shop.',
   );

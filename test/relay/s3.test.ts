@@ -475,6 +475,11 @@ it.each([
     () => `<NextContinuationToken>${Math.random()}</NextContinuationToken>`,
     'does not advance',
   ],
+  [
+    'ends with a part, as that of a store which knows only an older form of it',
+    () => '<IsTruncated>true</IsTruncated><NextMarker>x</NextMarker>',
+    'does not advance',
+  ],
 ])('a listing that %s is an error', async (_, text, said) => {
   const { url } = await s3Target(store);
   store.before = (method, path, response) => {

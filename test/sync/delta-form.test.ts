@@ -57,6 +57,18 @@ it.each([
   },
 );
 
+it('a delta that says of more products than the limit that they are deleted removes them, and runs undo restores them', async () => {
+  const marks = { CATCHWORD_DELETED_FIELD: 'deleted', CATCHWORD_REMOVAL_LIMIT: '10' };
+  const { source, db, run, settings, directory } = await filled(marks);
+  source.changed = BOOKS.map((_, at) => Buffer.from(`{"vbid":"B${at}","deleted":true}`));
+  const { id, ...ended } = await run('delta');
+  expect(ended).toMatchObject({ state: 'complete', removed: 60 });
+  source.changed = [];
+  expect(await runHere(['runs', 'undo', String(id)], settings, directory)).toMatchObject({ code: 0 });
+  expect(catalogOf(db).size).toBe(60);
+  expectExactLog(db);
+});
+
 it('a delta that shows nothing of a product but its key changes nothing without a setting, and names the setting', async () => {
   const { source, db, run } = await filled();
   source.changed = item('{"vbid":"B0","deleted":true}');

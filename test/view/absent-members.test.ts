@@ -15,6 +15,14 @@ it('a member is absent if no product has its path, also inside of another member
   absence.see('{"a":{"b":{"c":1}},"b":{"c":null},"list":[{"a":1}],"text":"{\\"a\\":1}","title":"t","null":null}');
   expect(absence.paths()).toEqual(['a.x', 'list.a', 'text.a', 'none', 'titel']);
   expect(absence.found().at(-1)).toEqual({ path: 'titel', near: 'title', isKnown: false });
+  const similar = createAbsence(['meta.descripton', 'meta.other', 'list.a', 'none.a']);
+  similar.see('{"meta":{"description":"d","n":1},"list":[]}');
+  expect(similar.found().map(({ path, near }) => [path, near])).toEqual([
+    ['meta.descripton', 'meta.description'],
+    ['meta.other', undefined],
+    ['list.a', 'list'],
+    ['none.a', undefined],
+  ]);
   absence.see('{"a":{"x":[]},"text":{"a":1}}');
   expect(absence.paths()).toEqual(['list.a', 'none', 'titel']);
 });

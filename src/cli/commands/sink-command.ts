@@ -118,9 +118,10 @@ export function sinkCommand(context: CommandContext): Command {
   addDecision('retry', 'redeliver the events that a sink refused, and resume it');
   add('approve', 'let a held sink go on: with its changed view, or with the changes of an unusual run')
     .argument('<name>')
+    .argument('[number]', 'of what holds it, as sink list shows: approves only this', wholeNumber('[number]', 0))
     .option('--newest', 'after an unusual run: send each product once, as it is now, where what the store has differs')
-    .action((name: string, { newest }: { newest?: boolean }) =>
-      decide(context, newest === true ? 'release-newest' : 'release', name),
+    .action((name: string, number: number | undefined, { newest }: { newest?: boolean }) =>
+      decide(context, newest === true ? 'release-newest' : 'release', name, number),
     );
   const start = (value: string): number => (value === 'beginning' ? 0 : wholeNumber('--from', 0)(value));
   const from = new Option('--from <seq>', 'redeliver from this change, or: beginning');

@@ -1,6 +1,5 @@
-import { CatchwordError } from '../../base/errors.ts';
-import { holderOf } from '../../operate/decisions/sink-actions.ts';
-import { type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
+import { requireSink } from '../../operate/decisions/sink-actions.ts';
+import { holdNumber, type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -18,14 +17,6 @@ import { ProductLink, Shown } from './untrusted-text.tsx';
 const MOST = 50;
 /** Gaps that are listed, the newest ones. */
 const MOST_GAPS = 20;
-
-function requireSink({ sinks }: Store, name: string): SinkRow {
-  const sink = sinks.get(name);
-  if (sink !== undefined) return sink;
-  throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${JSON.stringify(name)}`, {
-    hint: 'See the page Sinks (/sinks). A sink appears there when it is fed for the first time.',
-  });
-}
 
 function State({ sink }: { readonly sink: SinkSummary }) {
   const { kind, address, state, cursor, delivered, rate, parked, acked_at: ackedAt, retry_at: retryAt, gaps } = sink;
@@ -85,7 +76,7 @@ function Approvals({ row }: { readonly row: SinkRow }) {
   const newest =
     'Once the source is right again: sends each product as it is now, and only where its store has something else.';
   // When the form arrives, something else may hold the sink, and this person has not been asked about that.
-  const decides = { target: row.name, argument: row.held ? holderOf(row.held) : 0 };
+  const decides = { target: row.name, argument: holdNumber(row) };
   return (
     <>
       <ActionForm action="release" {...decides} label="Approve" explanation={all} />

@@ -37,7 +37,7 @@ export interface Decision {
   readonly target: string;
   /**
    * Of `replay`: the change to start from, 0 for all current products. Of `skip`: the event. Of `release` and
-   * `release-newest`: what held the sink when the person decided, as `holderOf` says; null: not known. Otherwise null.
+   * `release-newest`: what held the sink when the person decided, as `holdNumber` says; null: not known. Otherwise null.
    */
   readonly argument: number | null;
 }

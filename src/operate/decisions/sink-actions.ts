@@ -1,15 +1,16 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { CatchwordError, usageError } from '../../base/errors.ts';
 import { INCOMPARABLE } from '../../relay/check-text.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { viewAt } from '../../relay/store-contents.ts';
+import { heldSinkText, holdNumber } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import { createHistory } from '../../store/history/history.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Reader } from '../../store/schema/reader.ts';
-import type { CheckRequest, HeldSink } from '../../store/schema/sink-tables.ts';
+import type { CheckRequest } from '../../store/schema/sink-tables.ts';
 import type { RequestWriter } from '../../store/schema/writers.ts';
 import type { SinkAction } from './decision-types.ts';
 
@@ -18,7 +19,8 @@ import type { SinkAction } from './decision-types.ts';
  * CatchwordError USAGE if the change is not possible.
  */
 
-const NOTHING_HELD = { run: null, removed: null, where: null, fields: null };
+/** Decisions about a sink, among which an approval is looked for. */
+const LOOKED_AT = 1_000;
 
 /** @throws CatchwordError NOT_FOUND */
 export function requireSink({ sinks }: Reader, name: string): SinkRow {
@@ -30,24 +32,20 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
   throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${name}`, { hint });
 }
 
-/** A number for what holds a sink, and what an approval lets go on: the same as long as both are the same. */
-export function holderOf(held: HeldSink): number {
-  const { why, run, removed, where, fields } = { ...NOTHING_HELD, ...held };
-  const text = JSON.stringify([why, run, removed, where, fields]);
-  return createHash('sha256').update(text).digest().readUInt32BE();
-}
-
 /**
  * Lets a held sink go on.
  * @param newest after an unusual run: sends what differs now, each product once
- * @param by what held it when the person decided, as `holderOf` says; null: not known
+ * @param by what held it when the person decided, as `holdNumber` says; null: not known, which is enough for the first
+ *   approval. A later one may be the same command, entered twice.
  */
-function release({ sinks }: RequestWriter, sink: SinkRow, newest: boolean, by: number | null): string {
+function release(store: RequestWriter, sink: SinkRow, newest: boolean, by: number | null): string {
+  const { sinks, actions } = store;
   const { id, name, state, generation, held } = sink;
-  if (state !== 'held' || held === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
-  if (by !== null && by !== holderOf(held)) {
-    const hint = `Look at it, and decide again: npx catchword sink list, or the page of ${name}.`;
-    throw usageError(`${name} is held for another reason by now`, hint);
+  const shown = heldSinkText(store, sink);
+  if (held === null || shown === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
+  const isLater = actions.of(name, ['release', 'release-newest'], LOOKED_AT).some(({ state: was }) => was === 'done');
+  if (by === null ? isLater : by !== holdNumber(sink)) {
+    throw usageError(`${name} is held for another reason by now: ${shown.reason}`, shown.advice);
   }
   if (held.why !== 'run') {
     const hint = `To let it go on: npx catchword sink approve ${name}.`;
@@ -152,7 +150,7 @@ function askCheck(
 /**
  * Carries out a decision about a sink.
  * @param argument of `replay`: the change to start from, 0 for all current products; of `skip`: the event; of `release`: as
- *   `holderOf`, or null; else null
+ *   `holdNumber`, or null; else null
  * @returns what was done, one sentence
  * @throws CatchwordError NOT_FOUND, USAGE
  */

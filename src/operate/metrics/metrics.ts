@@ -61,7 +61,7 @@ export function startMetrics({ rateLimit, mirror, figures }: MetricsOptions) {
   const provider = new MeterProvider({ readers: [reader] });
   const meter = provider.getMeter('catchword');
   const own = measureThread();
-  const stops = [countPipeline(meter, rateLimit), own.stop];
+  const stops = [countPipeline(meter, rateLimit, mirror !== undefined), own.stop];
   observeProcess(meter, figures ?? (async () => own.take()));
   if (mirror !== undefined) observeMirror(meter, mirror);
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);

@@ -7,8 +7,8 @@ const REQUEST_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Upper bounds of the buckets of an applied batch's duration, seconds. */
 const APPLY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Counts the requests and transactions of this process. @returns a function that ends it */
-export function countPipeline(meter: Meter, rateLimit: Rate | null): () => void {
+/** Counts what this thread does. @param servesHttp whether readers connect to it @returns a function that ends it */
+export function countPipeline(meter: Meter, rateLimit: Rate | null, servesHttp: boolean): () => void {
   const requests = meter.createCounter('catchword_requests_total', {
     description: 'Requests to the service that this process made, by outcome: ok, or the code of the error.',
   });
@@ -31,7 +31,7 @@ export function countPipeline(meter: Meter, rateLimit: Rate | null): () => void 
   });
   // A rate needs the value before the first event.
   for (const outcome of ['ok', 'SOURCE_RATE_LIMITED']) requests.add(0, { outcome });
-  for (const why of ['silent', 'too many']) closed.add(0, { why });
+  for (const why of servesHttp ? ['silent', 'too many'] : []) closed.add(0, { why });
   let waiting = 0;
   queue.addCallback((result) => result.observe(waiting));
   if (rateLimit !== null) {

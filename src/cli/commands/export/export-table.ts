@@ -96,7 +96,9 @@ const CSV = {
 
 /** Writes a head, then rows. Excel needs a byte order mark to read UTF-8, and runs a text that begins with `=`, `+`, `-`, `@`. */
 export function* csvChunks(batches: Iterable<readonly Row[]>, { columns }: Table, excel: boolean): Iterable<string> {
-  const form = excel ? { ...CSV, delimiter: ';', escape_formulas: true } : CSV;
+  // csv-stringify does not know that a line feed may come before a formula, too.
+  const cast = { ...CSV.cast, string: (text: string) => text.replace(/^\n/, "'\n") };
+  const form = excel ? { ...CSV, delimiter: ';', escape_formulas: true, cast } : CSV;
   const head = (): string => `${excel ? '\ufeff' : ''}${stringify([columns().map(({ name }) => name)], form)}`;
   let isEmpty = true;
   for (const rows of batches) {

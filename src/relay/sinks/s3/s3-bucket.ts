@@ -71,7 +71,14 @@ function etagOf({ etag }: HttpAnswer['headers']): string | null {
 
 function unescaped(xml: string): string {
   const characters: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
-  return xml.replace(/&(lt|gt|quot|apos|amp);/g, (_, name: string) => characters[name] ?? '');
+  // Stores that are written in Go, such as MinIO, write quotes by their numbers.
+  return xml.replace(
+    /&(?:(lt|gt|quot|apos|amp)|#(\d{1,5})|#x([\da-f]{1,5}));/gi,
+    (_, name?: string, dec = '', hex = '') =>
+      name === undefined
+        ? String.fromCodePoint(dec ? Number(dec) : Number.parseInt(hex, 16))
+        : (characters[name] ?? ''),
+  );
 }
 
 /** Only the code of the store's answer is shown: its text may quote what was signed. */
@@ -174,10 +181,10 @@ export function createBucket(
         const before = names.size;
         for (const key of found) names.add(key.slice(prefix.length));
         const [, token] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
-        if (token === undefined) return [...names];
+        if (token === undefined && !/<IsTruncated>\s*true/.test(text)) return [...names];
         // A page may have no name, where many objects were removed.
         empty = names.size === before ? empty + 1 : 0;
-        if (token === last || empty > MOST_EMPTY)
+        if (token === undefined || token === last || empty > MOST_EMPTY)
           throw new SinkError('unavailable', 'S3: the listing of the bucket does not advance');
         last = token;
         if (names.size > MOST_NAMES) {
