@@ -76,6 +76,7 @@ const PRINTS: Readonly<Record<string, readonly RegExp[]>> = {
     /^it would create [1-9]\d* products, update 0 and remove 0 [\s\S]*\nbooks +mysql .* live .*\n[\s\S]*^<h1>.+<\/h1>\n<p>.+<\/p>\n<ul><li>[A-Z]{3} [\d.]+/m,
     ...(phpAvailable ? [/^<h1>.+<\/h1><p>.*<li>[A-Z]{3} [\d.]+/m] : []),
   ],
+  'docs/stores/module.md': [/^(north created \d{13} \S.*\n){988}/m],
   'docs/node.md': [/^\d+ products, complete at \d{4}-[\s\S]*\n988\n/m, /^EVENT_INVALID$/m],
   'docs/sql.md': [
     /^vbid\|title\|contributors\|sku\|usd\n(\d{13}\|.+\|\d{13}\|[\d.]+\n){5}/m,
