@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { CatchwordError } from '../base/errors.ts';
+import { explainMissing } from '../base/missing-package.ts';
 import { MAX_PRODUCTS } from './catalog/product-numbers.ts';
 import { LIST_ORDERS, SANDBOX_DEFAULTS } from './options.ts';
-import { startSandbox as start } from './sandbox-server.ts';
 
 /*
  * The sandbox for tests of users: `import { startSandbox } from 'catchword/sandbox'`. What is exported here is described
@@ -115,7 +115,8 @@ export interface Sandbox {
 
 /**
  * Starts a server on 127.0.0.1 that behaves like the service.
- * @throws CatchwordError USAGE for options that cannot be; CONFIG_INVALID if the port or the file cannot be used
+ * @throws CatchwordError USAGE for options that cannot be; CONFIG_INVALID if the port or the file cannot be
+ *   used; PACKAGE_MISSING if an optional package is missing
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(SANDBOX_DEFAULTS, name));
@@ -125,7 +126,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   if (wrong !== undefined) throw new CatchwordError('USAGE', `an option of the sandbox is not valid: ${wrong}`);
   // An option that is undefined has its default.
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const sandbox = await start(given);
+  // Imported only now: it may need a package that is not installed.
+  const server = await import('./sandbox-server.ts').catch((error: unknown) => {
+    throw explainMissing(error);
+  });
+  const sandbox = await server.startSandbox(given);
 
   async function control(name: string, body?: object): Promise<Response> {
     const post = body && { method: 'POST', body: JSON.stringify(body) };

@@ -8,7 +8,8 @@ export type Moment = { readonly seq: number } | { readonly ms: number };
 
 /**
  * Parses the number of a change, or a time in UTC unless it names a zone.
- * @throws CatchwordError USAGE, also for a time after `nowMs`, of which nobody knows anything
+ * @param nowMs a later time is an error: the mirror knows nothing of it; milliseconds since 1970
+ * @throws CatchwordError USAGE
  */
 export function parseMoment(name: string, text: string, nowMs: number): Moment {
   const seq = /^\d{1,15}$/.test(text) ? Number(text) : null;
