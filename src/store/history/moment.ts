@@ -33,5 +33,7 @@ export function seqOf({ changes }: Reader, name: string, moment: Moment, hint?: 
   if (seq > 0) return seq;
   const [first] = changes.after(0, 1);
   const begins = first === undefined ? 'it has no change yet' : `its first change is of ${iso(first.at)}`;
-  throw new CatchwordError('NOT_FOUND', `${name}: the mirror did not exist at ${iso(moment.ms)}: ${begins}`, { hint });
+  throw new CatchwordError('NOT_FOUND', `${name}: the mirror did not exist at ${iso(moment.ms)}: ${begins}`, {
+    hint: hint ?? 'Use a later time, or the number of a change.',
+  });
 }
