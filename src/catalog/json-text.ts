@@ -75,3 +75,12 @@ export function indentedJson(text: string): string {
     return piece.startsWith('"') ? piece : piece.replace(/\s+/, '');
   });
 }
+
+/** Escapes in a JSON text: pairs of surrogates, halves of such pairs, and others. */
+const ESCAPES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)/g;
+
+/** Replaces halves of surrogate pairs, at which DuckDB ends a whole query, by U+FFFD. */
+export function withoutHalves(json: string): string {
+  if (!/\\u[dD][89a-fA-F]/.test(json)) return json;
+  return json.replace(ESCAPES, (found: string, half?: string) => (half === undefined ? found : '\\ufffd'));
+}

@@ -2,6 +2,7 @@ import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as zlib from 'node:zlib';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import { withoutHalves } from './json-text.ts';
 import type { Column, Row, Table } from './table-columns.ts';
 
 type Element = ParquetWriter['schema'][number];
@@ -57,7 +58,9 @@ function* groups(batches: Iterable<readonly Row[]>, { columns }: Pick<Table, 'co
         const isText = typeof value === 'string';
         chars += isText ? value.length : 1;
         data[at] ??= [];
-        data[at].push(isText && TYPES[columns()[at]?.form ?? 'text'] === JSON_TEXT ? Buffer.from(value) : value);
+        data[at].push(
+          isText && TYPES[columns()[at]?.form ?? 'text'] === JSON_TEXT ? Buffer.from(withoutHalves(value)) : value,
+        );
       }
       if (chars < GROUP_CHARS) continue;
       yield data;

@@ -35,6 +35,8 @@ export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' |
 }
 
 type EmptiedField = Pick<Unusual, 'field' | 'products' | 'living' | 'earlier'> & {
+  /** A later run that is complete and not unusual. */
+  readonly usualSince?: number | undefined;
   readonly waiting?: readonly string[];
 };
 
@@ -57,11 +59,14 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
 }
 
 /** Says which field an unusual run emptied, and what an operator can do about it, with the sinks that wait for that. */
-export function unusualText({ field, products, living, earlier, waiting = [] }: EmptiedField) {
+export function unusualText({ field, products, living, earlier, usualSince, waiting = [] }: EmptiedField) {
   const who = earlier === undefined ? 'it' : 'it and the runs of the 24 hours before';
   const title = `is unusual: ${who} emptied ${field} of ${count(products)} of ${plural(living, 'product')}, more than CATCHWORD_LOSS_LIMIT allows`;
-  const advice =
-    'The mirror took the changes, because it is a copy. Check the source, and the settings that say what it sends, such as CATCHWORD_CURRENCY: docs/bad-night.md.';
+  const next =
+    usualSince === undefined
+      ? 'Check the source, and the settings that say what it sends, such as CATCHWORD_CURRENCY: docs/bad-night.md.'
+      : `Run ${usualSince}, which came later, is not unusual: look whether the values are back (npx catchword product VBID).`;
+  const advice = `The mirror took the changes, because it is a copy. ${next}`;
   const [first] = waiting;
   const sinks = first === undefined ? '' : ` Waiting for you: ${waiting.join(', ')}. ${approvalText(first)}.`;
   return { title, advice: `${advice}${sinks}` };

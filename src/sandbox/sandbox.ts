@@ -1,17 +1,35 @@
+import * as z from 'zod';
 import { CatchwordError } from '../base/errors.ts';
-import { SANDBOX_DEFAULTS } from './options.ts';
-import { startSandbox as start } from './sandbox-server.ts';
+import { explainMissing } from '../base/missing-package.ts';
+import { MAX_PRODUCTS } from './catalog/product-numbers.ts';
+import { LIST_ORDERS, SANDBOX_DEFAULTS } from './options.ts';
 
 /*
  * The sandbox for tests of users: `import { startSandbox } from 'catchword/sandbox'`. What is exported here is described
  * apart from the sandbox's own types, so that its declarations name no other file.
  */
 
+const VALUES = z
+  .looseObject({
+    items: z.int().min(0).max(MAX_PRODUCTS),
+    seed: z
+      .int()
+      .min(0)
+      .max(2 ** 32 - 1),
+    port: z.int().min(0).max(65_535),
+    order: z.enum(LIST_ORDERS),
+    users: z.int().min(0).max(10_000_000),
+    latencyMs: z.int().min(0).max(3_600_000),
+    rateLimit: z.object({ maxRequests: z.int().min(1), windowMs: z.int().min(1) }).nullable(),
+    churnPerSecond: z.number().min(0),
+  })
+  .partial();
+
 /** What a sandbox is started with. Each is optional. */
 export interface SandboxOptions {
   /** Products at the start, 0 to 20 million. Default: 10,000. */
   readonly items?: number;
-  /** The same seed gives the same catalog. Default: 1. */
+  /** 0 to 2³² - 1; the same seed gives the same catalog. Default: 1. */
   readonly seed?: number;
   /** On 127.0.0.1. Default: any free one. */
   readonly port?: number;
@@ -19,9 +37,9 @@ export interface SandboxOptions {
   readonly details?: boolean;
   /** Order of the list: of creation, or of the last change. Default: `id`. */
   readonly order?: 'id' | 'updated-asc' | 'updated-desc';
-  /** Users of the main key. Default: 1,000. */
+  /** Users of the main key, 0 to 10 million. Default: 1,000. */
   readonly users?: number;
-  /** Wait before each reply; milliseconds. Default: 0. */
+  /** Wait before each reply, at most an hour; milliseconds. Default: 0. */
   readonly latencyMs?: number;
   /** Answers more requests with 429. Default: null, no limit. */
   readonly rateLimit?: { readonly maxRequests: number; readonly windowMs: number } | null;
@@ -60,6 +78,12 @@ export interface SandboxAnswer {
   readonly times?: number;
 }
 
+/** A product as the catalog has it: `vbid`, and what the interface says of products. */
+export interface SandboxProduct {
+  readonly vbid: string;
+  readonly [member: string]: unknown;
+}
+
 /** A running sandbox. Its controls throw CatchwordError USAGE, with the sandbox's words, if it rejects them. */
 export interface Sandbox {
   /** Without a slash at its end. */
@@ -71,7 +95,7 @@ export interface Sandbox {
   /** Creates, updates and removes so many products. The same `seed` chooses the same ones. */
   mutate(changes: { create?: number; update?: number; remove?: number; seed?: number }): Promise<void>;
   /** The products on sale, as a load reads them. */
-  products(): Promise<Record<string, unknown>[]>;
+  products(): Promise<SandboxProduct[]>;
   /** Creates a user of the main key. @returns its guid and its access token */
   createUser(user?: {
     reference?: string;
@@ -91,12 +115,22 @@ export interface Sandbox {
 
 /**
  * Starts a server on 127.0.0.1 that behaves like the service.
- * @throws CatchwordError USAGE for options that cannot be; CONFIG_INVALID if the port or the file cannot be used
+ * @throws CatchwordError USAGE for options that cannot be; CONFIG_INVALID if the port or the file cannot be
+ *   used; PACKAGE_MISSING if an optional package is missing
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(SANDBOX_DEFAULTS, name));
   if (unknown !== undefined) throw new CatchwordError('USAGE', `the sandbox has no option ${unknown}`);
-  const sandbox = await start(options);
+  const { error } = VALUES.safeParse(options);
+  const wrong = error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+  if (wrong !== undefined) throw new CatchwordError('USAGE', `an option of the sandbox is not valid: ${wrong}`);
+  // An option that is undefined has its default.
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  // Imported only now: it may need a package that is not installed.
+  const server = await import('./sandbox-server.ts').catch((error: unknown) => {
+    throw explainMissing(error);
+  });
+  const sandbox = await server.startSandbox(given);
 
   async function control(name: string, body?: object): Promise<Response> {
     const post = body && { method: 'POST', body: JSON.stringify(body) };
@@ -117,7 +151,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     mutate: async (changes) => void (await control('mutate', changes)),
     products: async () => {
       const lines = (await (await control('truth')).text()).split('\n');
-      return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Record<string, unknown>);
+      return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as SandboxProduct);
     },
     createUser: async ({ accessToken, ...user } = {}) => {
       const made = await control('user', { ...user, access_token: accessToken });

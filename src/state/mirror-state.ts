@@ -60,14 +60,19 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
 
 /**
  * The unusual run that is still a problem: no usual run has read everything since, or a sink waits for its approval.
- * @returns it, with the names of the sinks that wait
+ * @returns it, with the names of the sinks that wait, and the number of a later run that is complete and not unusual
  */
 function unusualRun({ recentRuns, runs }: Store, sinks: readonly SinkRow[]) {
   const [newest] = recentRuns.read(null, 1);
   const fed = sinks.filter(holdsLog);
   const found = runs.unusual(Math.min((newest?.id ?? 0) - 1, ...fed.map(({ approvedRun }) => approvedRun)));
   if (found === undefined) return undefined;
-  return { ...found, waiting: fed.flatMap(({ name, approvedRun }) => (approvedRun < found.run ? [name] : [])) };
+  const isOver = newest !== undefined && newest.id > found.run && runs.get(newest.id)?.unusual === null;
+  return {
+    ...found,
+    usualSince: isOver ? newest.id : undefined,
+    waiting: fed.flatMap(({ name, approvedRun }) => (approvedRun < found.run ? [name] : [])),
+  };
 }
 
 /** The newest change before the unusual run that is still a problem; the newest of all if there is none. */

@@ -46,6 +46,7 @@ describe.skipIf(!browserAvailable)('the overview in a browser', { tags: ['stores
       'Longest runs',
       'Changes for archive',
     ]);
+    expect(await page.locator('main').textContent()).toContain('Nothing else is known to be wrong.');
     await shoot(page, 'overview');
     expect(await page.locator('figure.chart').nth(1).textContent()).toMatch(/Changes a day.*Created.*Updated/);
     expect(await page.locator('details.figures').getAttribute('open')).toBeNull();

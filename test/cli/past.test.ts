@@ -36,8 +36,14 @@ it('product --at takes a time, too', async () => {
   const at = all[2]?.at ?? 0;
   const { seq } = all.findLast((change) => change.at <= at) ?? { seq: 0 };
   expect(await productJson('--at', new Date(at).toISOString())).toEqual(await productJson('--at', String(seq)));
-  expect(await productJson('--at', '2199-01-01')).toMatchObject({ title: 'Back' });
-  await expect(product('--at', '1999-12-31')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  const begins = `the mirror did not exist at 1999-12-31T00:00:00.000Z: its first change is of ${new Date(all[0]?.at ?? 0).toISOString()}`;
+  await expect(product('--at', '1999-12-31')).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+    message: `--at: ${begins}`,
+    hint: expect.stringContaining('Use a later time'),
+  });
+  const later = '--at: "2199-01-01" is in the future';
+  await expect(product('--at', '2199-01-01')).rejects.toMatchObject({ code: 'USAGE', message: later });
   const message = '--at: "soon" is neither the number of a change nor a time';
   await expect(product('--at', 'soon')).rejects.toMatchObject({ code: 'USAGE', message });
 });

@@ -1,17 +1,25 @@
 // @module-tag slow
 import { execFile } from 'node:child_process';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { BLOCKS } from './blocks.ts';
+import { FRAGMENTS } from './page-script.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGE = readFileSync(join(ROOT, 'docs/client.md'), 'utf8');
 const [, CODE = '', PRINTED = ''] =
   /## Calls\n[\s\S]*?```ts\n([\s\S]*?)```\n[\s\S]*?```text\n([\s\S]*?)```/.exec(PAGE) ?? [];
+
+/** What is read of a package's description. */
+interface PackageJson {
+  readonly name: string;
+  readonly exports: Readonly<Record<string, { readonly types?: string }>>;
+}
 
 /** The example as a file, next to a link to the packages that it needs. */
 function exampleFile(): string {
@@ -38,23 +46,36 @@ it('docs/client.md has examples that print what it says', async () => {
   expect(stdout).toBe(PRINTED);
 });
 
-it('docs/client.md has examples whose arguments and results have the types of the client', async () => {
-  const file = exampleFile();
-  const config = join(dirname(file), 'tsconfig.json');
+it('the documents have examples of TypeScript whose arguments and results have the types of the packages', async () => {
+  const directory = temporaryDirectory();
+  const readme = readFileSync(join(ROOT, 'packages/client/README.md'), 'utf8');
+  const ofClient = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
+  const blocks = BLOCKS.filter(({ page, language }) => language === 'ts' && !(page in FRAGMENTS));
+  const files = [...blocks.map(({ code }) => code), ...ofClient].map((code, nth) => {
+    const file = join(directory, `block-${nth}.mts`);
+    writeFileSync(file, code);
+    return file;
+  });
+  expect(files.length).toBeGreaterThan(8);
+  const paths: Record<string, string[]> = {};
+  for (const folder of ['', 'packages/client/']) {
+    const about = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as PackageJson;
+    for (const [name, { types }] of Object.entries(about.exports))
+      if (types !== undefined)
+        paths[`${about.name}${name.slice(1)}`] = [join(ROOT, types.replace('dist', 'src').replace('.d.ts', '.ts'))];
+  }
   const compilerOptions = {
-    noEmit: true,
+    paths,
     rewriteRelativeImportExtensions: false,
     allowImportingTsExtensions: true,
+    noUnusedLocals: false,
     typeRoots: [join(ROOT, 'node_modules/@types')],
   };
+  const config = join(directory, 'tsconfig.json');
+  const all = [...files, join(ROOT, 'src/base/undici-files.d.ts')];
   writeFileSync(
     config,
-    JSON.stringify({
-      extends: join(ROOT, 'tsconfig.json'),
-      compilerOptions,
-      include: [],
-      files: [file, join(ROOT, 'src/base/undici-files.d.ts')],
-    }),
+    JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files: all }),
   );
   const ended = promisify(execFile)(join(ROOT, 'node_modules/.bin/tsc'), ['-p', config]).catch(
     (error: unknown) => error,

@@ -44,10 +44,13 @@ async function runService() {
   const ended = new Promise((resolve) => void child.once('close', resolve));
   let output = '';
   const works = new Promise((resolve) => {
-    for (const stream of [child.stdout, child.stderr]) {
+    for (const [stream, own] of [
+      [child.stdout, process.stdout],
+      [child.stderr, process.stderr],
+    ]) {
       stream.setEncoding('utf8').on('data', (text) => {
         output += text;
-        process.stderr.write(text);
+        own.write(text);
         if (/"msg":"(started|listening)"|http:\/\/127\.0\.0\.1:\d+/.test(output)) resolve(undefined);
       });
     }

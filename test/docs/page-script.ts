@@ -41,7 +41,7 @@ const STAND_INS: Readonly<Record<string, readonly [reason: string, instead?: str
 };
 
 /** Blocks that are a part of something which only their reader has. Their syntax is checked. */
-const FRAGMENTS: Readonly<Record<string, string>> = {
+export const FRAGMENTS: Readonly<Record<string, string>> = {
   'docs/stores/module.md': "the reader's test: test/relay/contract.test.ts runs sinkChecks",
 };
 

@@ -163,6 +163,7 @@ it('the page rejects a version that does not exist', async () => {
   expect(await answers('/products/P1?at=1')).toMatchObject({ status: 404, text: /P1 did not exist at change 1/ });
   expect(await answers('/products/P1?at=3')).toMatchObject({ status: 400, text: /beyond the newest change/ });
   expect(await answers('/products/P1?at=x')).toMatchObject({ status: 400, text: /at: .*is not valid/ });
+  expect(await answers('/products/P1?at=2199-01-01')).toMatchObject({ status: 400, text: /is in the future/ });
   expect(await answers('/products/P1?before=-1')).toMatchObject({ status: 400, text: /before: .*is not valid/ });
 });
 

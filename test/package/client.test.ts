@@ -37,12 +37,12 @@ async function runModule(text: string): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-it('catchword-client installs three packages, none of them optional or compiled', () => {
+it('catchword-client installs four packages, none of them optional or compiled', () => {
   const lock = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, unknown>>;
   };
   const names = Object.keys(lock.packages).map((path) => path.replace('node_modules/', ''));
-  expect(names.sort()).toEqual(['@rgrove/parse-xml', 'catchword-client', 'undici', 'zod']);
+  expect(names.sort()).toEqual(['@rgrove/parse-xml', 'catchword-client', 'ipaddr.js', 'undici', 'zod']);
 });
 
 it('catchword-client contains only its build, with its licence and its description', async () => {
@@ -67,6 +67,15 @@ it('catchword-client reads and writes at the service, and reads events', async (
         out.push(error instanceof CatchwordError, error.code);
       }`);
   expect(out).toEqual([20, 'Tides', true, true, 'EVENT_INVALID']);
+});
+
+it('catchword-client starts a sandbox, and refuses options that cannot be', async () => {
+  const out = await runModule(`import { startSandbox } from 'catchword-client/sandbox';
+      const sandbox = await startSandbox({ items: 5 });
+      out.push((await sandbox.products()).length);
+      await sandbox.close();
+      await startSandbox({ items: -1 }).catch(({ code }) => out.push(code));`);
+  expect(out).toEqual([5, 'USAGE']);
 });
 
 it('catchword-client names the package that a token store needs, and uses it once it is installed', async () => {

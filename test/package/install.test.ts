@@ -63,12 +63,13 @@ it('npm install --omit=optional installs only what the client needs', () => {
   expect(installed().sort()).toEqual(['catchword', ...Object.keys(MANIFEST.dependencies)].sort());
 });
 
-it('npm install --omit=optional gives a client that works, and names what a token store needs', async () => {
+it('npm install --omit=optional gives a client that works, and names what a token store and the sandbox need', async () => {
   const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end('{"vbid":"A","title":"One"}');
   });
   const script = `import { createClient } from 'catchword';
+      import { startSandbox } from 'catchword/sandbox';
       const given = { baseUrl: process.argv[2], apiKey: 'KEY', accessToken: 'token', reference: 'one', rateLimit: 'off' };
       const client = createClient(given);
       console.log((await client.catalog.product('A')).title);
@@ -77,13 +78,15 @@ it('npm install --omit=optional gives a client that works, and names what a toke
         createClient({ ...given, tokenStore: 'token' });
       } catch ({ code, message, hint }) {
         console.log(code, message, hint);
-      }`;
+      }
+      await startSandbox({ items: 1 }).catch(({ code, message, hint }) => console.log(code, message, hint));`;
   writeFileSync(join(project, 'client.js'), script);
   const { stdout, stderr } = await inProject(process.execPath, ['client.js', url]);
   expect(stderr).toBe('');
   expect(stdout.split('\n')).toEqual([
     'One',
     expect.stringMatching(/^PACKAGE_MISSING .*better-sqlite3.*npm install/),
+    expect.stringMatching(/^PACKAGE_MISSING .*ipaddr\.js.*npm install/),
     '',
   ]);
 });

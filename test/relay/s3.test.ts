@@ -88,6 +88,18 @@ it('a bucket has each product as a row with the columns of the view catalog and 
   ]);
 });
 
+it.each(['', '&format=ndjson'])(
+  'a bucket can be read by DuckDB with half of a surrogate pair in a product%s',
+  async (format) => {
+    const { harness, target } = await feeding(s3Target(store));
+    harness.start(configAt(`${target.url}${format}`, target.secret));
+    await harness.deliver([{ vbid: 'B1', body: '{"vbid":"B1","title":"a\\ud800","sales_rights":["\\udc00"]}' }]);
+    const sql = "(SELECT vbid, seq, body, body->>'title' AS title";
+    const [row] = await readBucket(store.objects, target.prefix, (all) => `${sql} FROM (${all.replace(';', '')}))`);
+    expect(row).toMatchObject({ title: 'a\ufffd' });
+  },
+);
+
 it('a bucket that loses the manifest of a delivery gets it again, without rubbish', async () => {
   const { harness, target, config } = await fed(s3Target(store), 10);
   const before = namesAt(target.prefix);

@@ -51,3 +51,21 @@ it('the sandbox in a test of a user names what it rejects, and can be closed twi
   await sandbox.close();
   await sandbox.close();
 });
+
+it.each<[SandboxOptions, string]>([
+  [{ items: -1 }, 'items: Too small'],
+  [{ users: 1.5 }, 'users: Invalid input: expected int'],
+  [{ port: 70_000 }, 'port: Too big'],
+  [{ order: 'title' as 'id' }, 'order: Invalid option'],
+  [{ rateLimit: { maxRequests: 0, windowMs: 1000 } }, 'rateLimit.maxRequests: Too small'],
+])('the sandbox in a test of a user refuses the options %j', async (options, message) => {
+  await expect(startSandbox(options)).rejects.toMatchObject({
+    code: 'USAGE',
+    message: expect.stringContaining(message),
+  });
+});
+
+it('the sandbox in a test of a user takes its default for an option that is undefined', async () => {
+  const { sandbox } = await started({ order: undefined as never, items: 3 });
+  expect(await sandbox.products()).toHaveLength(3);
+});

@@ -13,9 +13,14 @@ const SQL = [...PAGE.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, code = '']) => 
 
 /**
  * What a reader of a bucket has who follows docs/stores/s3.md, with the objects below `prefix` as files of a directory.
+ * @param asked makes another query of the page's
  * @returns the rows of the present products
  */
-export async function readBucket(objects: ReadonlyMap<string, Buffer>, prefix: string) {
+export async function readBucket(
+  objects: ReadonlyMap<string, Buffer>,
+  prefix: string,
+  asked: (sql: string) => string = (sql) => sql,
+) {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-bucket-'));
   const instance = await DuckDBInstance.create(':memory:', { threads: '1' });
   const connection = await instance.connect();
@@ -32,7 +37,7 @@ export async function readBucket(objects: ReadonlyMap<string, Buffer>, prefix: s
     const local = SQL.map((sql) => sql.replaceAll('s3://books/catalog', directory));
     await connection.run(local[0] ?? '');
     const [, parquet = '', ndjson = ''] = local;
-    const read = await connection.runAndReadAll(manifest.format === 'parquet' ? parquet : ndjson);
+    const read = await connection.runAndReadAll(asked(manifest.format === 'parquet' ? parquet : ndjson));
     return z.array(rowSchema).parse(read.getRowObjectsJson());
   } finally {
     connection.closeSync();

@@ -73,7 +73,7 @@ function productCommand(context: CommandContext): Command {
     .argument('<vbid>', 'its key, or an ISBN')
     .option('--history', 'print its changes, newest first')
     .option('--at <when>', 'show what it was right after this change, or at this time', (text) =>
-      parseMoment('--at', text),
+      parseMoment('--at', text, context.clock.now()),
     )
     .option('--sink <name>', 'show what the store of this sink has of it, and why')
     .option('--json', 'print one JSON document')

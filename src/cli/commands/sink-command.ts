@@ -99,7 +99,7 @@ export function sinkCommand(context: CommandContext): Command {
     .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')
     .option('--fields <list>', 'what of them, as CATCHWORD_SINK_<NAME>_FIELDS; empty: the whole product')
     .option('--at <when>', 'the products as of this change, or of this time (default: now)', (text) =>
-      parseMoment('--at', text),
+      parseMoment('--at', text, context.clock.now()),
     );
   const previewOf = (store: Store, config: Config, name: string, options: PreviewOptions) =>
     previewSink(context, store, config, name, options);

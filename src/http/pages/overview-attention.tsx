@@ -80,14 +80,19 @@ function* troubleOf(overview: Overview): Iterable<Notice> {
   for (const text of overview.settings) yield { state: 'warn', title: sentence(text) };
 }
 
+function decisionsOf({ held, sinks }: Overview): Notice[] {
+  return [...heldNotices(held), ...sinkNotices(sinks)];
+}
+
 /** Lists what only a person can decide. */
-export function Attention({ overview: { held, sinks } }: { readonly overview: Overview }) {
-  return <Notices of={[...heldNotices(held), ...sinkNotices(sinks)]} none="Nothing needs a decision." />;
+export function Attention({ overview }: { readonly overview: Overview }) {
+  return <Notices of={decisionsOf(overview)} none="Nothing needs a decision." />;
 }
 
 /** Lists what is not as it should be. */
 export function Trouble({ overview }: { readonly overview: Overview }) {
-  return <Notices of={[...troubleOf(overview)]} none="Nothing is known to be wrong." />;
+  const what = decisionsOf(overview).length === 0 ? 'Nothing' : 'Nothing else';
+  return <Notices of={[...troubleOf(overview)]} none={`${what} is known to be wrong.`} />;
 }
 
 function Notices({ of: notices, none }: { readonly of: readonly Notice[]; readonly none: string }) {

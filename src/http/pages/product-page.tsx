@@ -158,12 +158,12 @@ function State({ row, at, newest, earlier, later, withdrawn }: StateProps) {
 /** One product: its fields and its history; with `?at=`, its version right after a change. */
 export const product: View = {
   path: '/products/:vbid',
-  show: ({ store }, { params: { vbid = '' }, query }) => {
+  show: ({ store, clock }, { params: { vbid = '' }, query }) => {
     const searched = 'Check the vbid, or search for words of its title on the page Products (/products).';
     const newest = requireProduct(store, vbid, searched);
     const given = query.get('at');
     const hint = 'Choose a change in the history of this product.';
-    const at = given === null ? null : seqOf(store, 'at', parseMoment('at', given), hint);
+    const at = given === null ? null : seqOf(store, 'at', parseMoment('at', given, clock.now()), hint);
     const row = at === null ? newest : productAsOf(store, newest, at);
     const text = productText(row.body);
     const state: StateProps = {

@@ -1,25 +1,39 @@
-import { usageError } from '../../base/errors.ts';
-import { parseIsoTime } from '../../base/iso-time.ts';
+import { CatchwordError, usageError } from '../../base/errors.ts';
+import { iso, parseIsoTime } from '../../base/iso-time.ts';
 import type { Reader } from '../schema/reader.ts';
 import { requireKnownSeq } from './history.ts';
 
 /** A state of the mirror: right after the change of this number, or at a time, milliseconds since 1970. */
 export type Moment = { readonly seq: number } | { readonly ms: number };
 
-/** Parses the number of a change, or a time in UTC unless it names a zone. @throws CatchwordError USAGE */
-export function parseMoment(name: string, text: string): Moment {
+/**
+ * Parses the number of a change, or a time in UTC unless it names a zone.
+ * @param nowMs a later time is an error: the mirror knows nothing of it; milliseconds since 1970
+ * @throws CatchwordError USAGE
+ */
+export function parseMoment(name: string, text: string, nowMs: number): Moment {
   const seq = /^\d{1,15}$/.test(text) ? Number(text) : null;
   if (seq !== null) return { seq };
   const ms = parseIsoTime(text);
-  if (ms !== null) return { ms };
+  if (ms !== null && ms <= nowMs) return { ms };
+  const wrong = ms === null ? 'is neither the number of a change nor a time' : 'is in the future';
   throw usageError(
-    `${name}: ${JSON.stringify(text)} is neither the number of a change nor a time`,
-    'Use a number, or ISO 8601, such as 2026-11-20T02:00:00Z.',
+    `${name}: ${JSON.stringify(text)} ${wrong}`,
+    'Use a number, a date such as 2026-11-20 (its midnight, in UTC), or a time such as 2026-11-20T02:00:00Z.',
   );
 }
 
-/** The newest change at a moment; 0 before the first one. @throws CatchwordError USAGE for a number beyond the newest */
+/**
+ * The newest change at a moment; 0 only for the number 0.
+ * @throws CatchwordError USAGE for a number beyond the newest, NOT_FOUND for a time before the first change
+ */
 export function seqOf({ changes }: Reader, name: string, moment: Moment, hint?: string): number {
   if ('seq' in moment) return requireKnownSeq(name, moment.seq, changes.lastSeq(), hint);
-  return changes.seqAt(moment.ms + 1);
+  const seq = changes.seqAt(moment.ms + 1);
+  if (seq > 0) return seq;
+  const [first] = changes.after(0, 1);
+  const begins = first === undefined ? 'it has no change yet' : `its first change is of ${iso(first.at)}`;
+  throw new CatchwordError('NOT_FOUND', `${name}: the mirror did not exist at ${iso(moment.ms)}: ${begins}`, {
+    hint: hint ?? 'Use a later time, or the number of a change.',
+  });
 }

@@ -223,7 +223,7 @@ export function exportCommand(context: CommandContext): Command {
     .option('--replace', 'replace the file if it exists, once the new one is complete')
     .addOption(new Option('--format <format>', 'default: from the name of the file, else ndjson').choices(FORMATS))
     .option('--at <when>', 'the products as of this change, or of this time (default: now)', (text) =>
-      parseMoment('--at', text),
+      parseMoment('--at', text, context.clock.now()),
     )
     .addOption(
       new Option('--approved', 'the products as of before an unusual run that is still a problem').conflicts('at'),

@@ -40,15 +40,6 @@ function objectTable(): Table {
   return { columns: () => columns ?? [KEY], rows: (vbid, text) => [row(vbid, text)] };
 }
 
-/** Escapes in a JSON text: pairs of surrogates, halves of such pairs, and others. */
-const ESCAPES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)/g;
-
-/** Replaces halves of surrogate pairs, at which DuckDB ends a whole query, by U+FFFD. */
-function withoutHalves(json: string): string {
-  if (!/\\u[dD][89a-fA-F]/.test(json)) return json;
-  return json.replace(ESCAPES, (found: string, half?: string) => (half === undefined ? found : '\\ufffd'));
-}
-
 /** A row for each part of a product, such as each price. */
 function partTable(part: Part): Table {
   const columns = partColumns(part);
@@ -65,13 +56,9 @@ export function tableOf(fields: string | null, part: Part | undefined, withBody:
   if (part !== undefined) return partTable(part);
   if (fields !== null) return isFieldList(fields) ? listTable(fields) : objectTable();
   const columns: readonly Column[] = withBody ? [...CATALOG, { name: 'body', form: 'body' }] : CATALOG;
-  const isJson = columns.map(({ form }) => form === 'json' || form === 'body');
   const row = (vbid: string, body: string): Row => {
     const values = [vbid, ...columnsOf(JSON.parse(body) as Fields)];
-    if (!withBody) return values;
-    return [...values, body].map((value, at) =>
-      isJson[at] === true && typeof value === 'string' ? withoutHalves(value) : value,
-    );
+    return withBody ? [...values, body] : values;
   };
   return { columns: () => columns, rows: (vbid, body) => [row(vbid, body)] };
 }

@@ -3,7 +3,7 @@ import { parquetReadObjects } from 'hyparquet';
 import * as z from 'zod';
 import { oneLine } from '../../../catalog/event.ts';
 import { columnsOf, type Fields } from '../../../catalog/field-values.ts';
-import { objectMembers } from '../../../catalog/json-text.ts';
+import { objectMembers, withoutHalves } from '../../../catalog/json-text.ts';
 import { parquetChunks } from '../../../catalog/parquet-chunks.ts';
 import { CHANGE_OPS } from '../../../catalog/run-types.ts';
 import { CATALOG, type Column, type Row } from '../../../catalog/table-columns.ts';
@@ -70,7 +70,7 @@ const ndjson: RowFormat = {
   encode: (rows) => {
     const lines = rows.map(({ body, ...row }) => {
       const start = JSON.stringify({ ...row, at: new Date(row.at).toISOString() });
-      return `${start.slice(0, -1)},"body":${oneLine(body)}}\n`;
+      return withoutHalves(`${start.slice(0, -1)},"body":${oneLine(body)}}\n`);
     });
     return gzipSync(lines.join(''));
   },
