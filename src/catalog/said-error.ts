@@ -6,7 +6,7 @@ import type { Fields } from './field-values.ts';
  */
 
 /** What frameworks call a sentence for people; `title` and `detail` are those of RFC 9457. */
-const WORDS = ['title', 'detail', 'message', 'error_description'];
+const WORDS = ['title', 'detail', 'message', 'messages', 'msg', 'reason', 'fault', 'error_description', 'errorMessage'];
 /** Members that say that an envelope is not whole, if they are filled: of services, search engines, and what is before them. */
 const WRONG =
   /^(?:(?:has)?(?:error|fault|failure|exception)s?(?:message|text)?s?|failed|timedout|partial|incomplete(?:results)?)$/;
@@ -31,16 +31,14 @@ export function isFilled(value: unknown): boolean {
   return !/^(?:false|no|null|none|[0\s:TZ.-]*)$/i.test(textOf(value).trim());
 }
 
-/** The members `errors` and `error`. Texts as they are, anything else as JSON. */
+/** The members `errors` and `error`, as `wordsIn`. */
 export function errorsIn({ errors, error }: Fields): string[] {
   return [errors, error].flat().filter(isFilled).map(textOf);
 }
 
-/** Sentences for people outside of `errors` and `error`. */
+/** What members outside of `errors` and `error` say to people. Texts as they are, anything else as JSON. */
 export function wordsIn(fields: Fields): string[] {
-  return WORDS.map((name) => fields[name]).filter(
-    (value) => typeof value === 'string' && value.trim() !== '',
-  ) as string[];
+  return WORDS.flatMap((name) => [fields[name]].flat().filter(isFilled).map(textOf));
 }
 
 /** A code that any answer may have, at its top or in its first error. */
