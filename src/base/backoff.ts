@@ -60,14 +60,9 @@ function untilTime(time: number, nowMs: number): number | undefined {
   return time >= 1e9 && time < 1e10 ? Math.max(0, time * 1_000 - nowMs) : undefined;
 }
 
-/** Milliseconds until a time that is given in seconds from now, or in seconds or milliseconds since 1970. */
+/** Milliseconds until a time that is given in seconds from now, at most a day, or in seconds or milliseconds since 1970. */
 function untilReset(reset: number, nowMs: number): number | undefined {
-  // Longer than a day is neither.
-  return untilTime(reset, nowMs) ?? untilSeconds(reset);
-}
-
-function untilSeconds(reset: number): number | undefined {
-  return reset * 1_000 <= LONGEST_PAUSE_MS ? reset * 1_000 : undefined;
+  return untilTime(reset, nowMs) ?? (reset * 1_000 <= LONGEST_PAUSE_MS ? reset * 1_000 : undefined);
 }
 
 /** The names that services give to the headers of their limits. */

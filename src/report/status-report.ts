@@ -1,7 +1,7 @@
 import { iso } from '../base/iso-time.ts';
 import { covers, type RunKind } from '../catalog/run-types.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
-import { isOfRelay, isOfSinks } from '../settings/config.ts';
+import { OF_RELAY, OF_SINKS } from '../settings/config.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { nameOf, problemsOf, quietMs } from '../state/problems.ts';
 import type { Holder } from '../store/schema/lease.ts';
@@ -68,10 +68,10 @@ function isOneProcess({ daemon, relay }: Servers): boolean {
 export function serversOf({ daemonLease, relayLease }: Store, nowMs: number, own?: SettingDigests): Servers {
   const daemon = holderJson(daemonLease.holder(nowMs), own);
   const relay = holderJson(relayLease.holder(nowMs), own);
-  const only = (server: typeof daemon, isRead: (name: string) => boolean) =>
-    server && { ...server, other_settings: server.other_settings.filter(isRead) };
+  const only = (server: typeof daemon, form: RegExp, isRead = true) =>
+    server && { ...server, other_settings: server.other_settings.filter((name) => form.test(name) === isRead) };
   if (relay === null || isOneProcess({ daemon, relay })) return { daemon, relay };
-  return { daemon: only(daemon, (name) => !isOfSinks(name)), relay: only(relay, isOfRelay) };
+  return { daemon: only(daemon, OF_SINKS, false), relay: only(relay, OF_RELAY) };
 }
 
 /** Says which settings are not in use, in a sentence for each process. */

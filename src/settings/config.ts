@@ -75,15 +75,9 @@ const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 export const BELONGING =
   /^(CATCHWORD_(?:SINK_.+|NOTIFY_.+(?=_SECRET|_HEADERS)))_(?:SECRET|HEADERS|WHERE|FIELDS)(?:_FILE)?$/;
 
-/** Whether a variable names a sink, or belongs to one. */
-export function isOfSinks(variable: string): boolean {
-  return variable.startsWith('CATCHWORD_SINK_');
-}
-
-/** Whether a process that only delivers to sinks reads a variable, or the whole `.env`, by its name. */
-export function isOfRelay(name: string): boolean {
-  return isOfSinks(name) || /^(?:CATCHWORD_REMOVAL_LIMIT|.+_PROXY|\.env)$/.test(name);
-}
+/** Variables of sinks, and all that a process reads which only delivers to them; `.env` stands for any. */
+export const OF_SINKS = /^CATCHWORD_SINK_/;
+export const OF_RELAY = /^(?:CATCHWORD_(?:SINK_.+|REMOVAL_LIMIT)|.+_PROXY|\.env)$/;
 
 const ADDRESS = /^[a-z][a-z+]+:\S/;
 

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 import { CatchwordError, systemCodeOf } from '../base/errors.ts';
 
@@ -60,10 +60,7 @@ export interface DotEnv {
   readonly environment: Environment;
   /** Names of the variables that only `.env` sets. */
   readonly fromDotEnv: ReadonlySet<string>;
-  /**
-   * Reads `.env` again if it is a file. It does not stop this thread, and may never end: on a server that does not answer.
-   * @throws Error if it cannot be read
-   */
+  /** Reads `.env` again. It does not stop this thread, and may never end. @throws Error if it cannot be read */
   readonly again: () => Promise<Environment>;
 }
 
@@ -80,11 +77,12 @@ export function withDotEnv(ofProcess: Environment, directory: string): DotEnv {
   const names = Object.keys(ofFile).filter((name) => own[name] === undefined);
   const environment = { ...ofFile, ...own };
   const again = async () => {
-    const found = await stat(file).catch((error) => {
-      if (systemCodeOf(error) !== 'ENOENT') throw error;
-    });
-    if (found === undefined) return own;
-    return found.isFIFO() ? environment : { ...added(textOf('.env', await readFile(file))), ...own };
+    try {
+      return { ...added(textOf('.env', ofPipes.get(file) ?? (await readFile(file)))), ...own };
+    } catch (error) {
+      if (systemCodeOf(error) === 'ENOENT') return own;
+      throw error;
+    }
   };
   return { environment, fromDotEnv: new Set(names), again };
 }

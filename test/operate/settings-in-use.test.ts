@@ -135,7 +135,7 @@ it('a daemon tells its settings while .env cannot be read for ever, and reads no
   expect(settings().changed).toEqual([]);
 });
 
-it('a .env that is changed, removed or no text is told at a later renewal', async () => {
+it('a .env that is changed, removed or no text shows at a later renewal', async () => {
   const directory = temporaryDirectory();
   const file = join(directory, '.env');
   writeFileSync(file, 'CATCHWORD_REMOVAL_LIMIT=3%');
