@@ -49,11 +49,11 @@ export function codeIn({ errors, error, ...fields }: Fields): number | undefined
 }
 
 /** What the members of an envelope, or of one in it, say is wrong, outside of `errors` and `error`. */
-function wrongIn({ errors: _, error: __, ...fields }: Fields): string[] {
+function wrongIn(fields: Fields): string[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     const text = textOf(value);
     const isWrong =
-      (WRONG.test(name.replace(/[_-]/g, '').toLowerCase()) && isFilled(value)) ||
+      (!/^errors?$/.test(name) && WRONG.test(name.replace(/[_-]/g, '').toLowerCase()) && isFilled(value)) ||
       (DONE.includes(name) && value !== null && !isFilled(value)) ||
       (CODES.includes(name) && (isErrorCode(Number(value)) || FAILED.includes(text.toLowerCase())));
     return isWrong ? [`${name}: ${text}`] : [];

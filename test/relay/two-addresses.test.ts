@@ -78,8 +78,9 @@ it.each(['postgres', 'mysql', 'redis'] as const)(
 it.skipIf(!natsAvailable)('doctor reaches a NATS server whose first address does not answer', async () => {
   const directory = temporaryDirectory();
   const certificate = await makeSigned(directory, 'DNS:two-addresses.example');
-  const { port, stop } = await startNats({ certificate });
-  onTestFinished(stop);
+  const server = await startNats({ certificate });
+  onTestFinished(() => server.stop());
+  const { port } = server;
   const worker = new Worker(SILENT_SERVER, { eval: true, workerData: port });
   onTestFinished(async () => void (await worker.terminate()));
   await once(worker, 'message');
