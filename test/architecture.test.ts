@@ -23,7 +23,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   queue: ['catalog'],
   view: ['catalog', 'store'],
   relay: ['catalog', 'settings', 'store', 'view'],
-  report: ['catalog', 'proof', 'relay', 'state', 'store', 'view'],
+  report: ['catalog', 'proof', 'relay', 'settings', 'state', 'store', 'view'],
   sync: ['catalog', 'client', 'proof', 'queue', 'store'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
   operate: ['catalog', 'relay', 'report', 'settings', 'state', 'store', 'sync'],

@@ -28,13 +28,14 @@ export function retryDelayMs(
 const SHOWN = 53;
 
 /**
- * Parses `Retry-After`: seconds, which some services write with a fraction, or a time, which is compared with `nowMs`: an
- * HTTP date, or seconds or milliseconds since 1970.
+ * Parses `Retry-After`: seconds, which some services write with a fraction or a unit, or a time, which is compared with
+ * `nowMs`: a date, or seconds or milliseconds since 1970.
  * @returns the pause from now, at most 24 h, and a note if the source asked for more; undefined if it is absent or invalid
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number) {
   const text = value?.trim() ?? '';
-  const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
+  const [, digits] = /^"?(\d*\.?\d+) ?(?:s|sec|seconds?)?"?$/i.exec(text) ?? [];
+  const number = digits === undefined ? null : Number(digits);
   const askedMs = number === null ? untilDate(text, nowMs) : (untilTime(number, nowMs) ?? Math.ceil(number * 1_000));
   return askedMs === undefined ? undefined : pauseOf(askedMs, `Retry-After: ${text}`);
 }
@@ -59,14 +60,9 @@ function untilTime(time: number, nowMs: number): number | undefined {
   return time >= 1e9 && time < 1e10 ? Math.max(0, time * 1_000 - nowMs) : undefined;
 }
 
-/** Milliseconds until a time that is given in seconds from now, or in seconds or milliseconds since 1970. */
+/** Milliseconds until a time that is given in seconds from now, at most a day, or in seconds or milliseconds since 1970. */
 function untilReset(reset: number, nowMs: number): number | undefined {
-  // Longer than a day is neither.
-  return untilTime(reset, nowMs) ?? untilSeconds(reset);
-}
-
-function untilSeconds(reset: number): number | undefined {
-  return reset * 1_000 <= LONGEST_PAUSE_MS ? reset * 1_000 : undefined;
+  return untilTime(reset, nowMs) ?? (reset * 1_000 <= LONGEST_PAUSE_MS ? reset * 1_000 : undefined);
 }
 
 /** The names that services give to the headers of their limits. */
@@ -89,7 +85,7 @@ export function askedPause(headers: Headers, status: number, nowMs: number): Ret
 }
 
 function untilDate(text: string, nowMs: number): number | undefined {
-  // Every form of an HTTP date starts with its weekday; Date.parse accepts much more.
-  const dateMs = /^[A-Z][a-z]+,? /.test(text) ? parseHttpDate(text) : null;
+  // A weekday, a day or an ISO time begins every date; Date.parse accepts much more.
+  const dateMs = /^(?:[A-Z][a-z]+,? |\d{1,2} [A-Z]|\d{4}-\d\d-\d\d[T ])/.test(text) ? parseHttpDate(text) : null;
   return dateMs === null ? undefined : Math.max(0, dateMs - nowMs);
 }

@@ -6,10 +6,13 @@ import type { Fields } from './field-values.ts';
  */
 
 /** What frameworks call a sentence for people; `title` and `detail` are those of RFC 9457. */
-const WORDS = ['title', 'detail', 'message', 'error_description'];
-/** Members of an envelope that are true if it is not whole: of search engines and of services in front of them. */
-const PARTIAL = ['timed_out', 'partial', 'incomplete', 'incomplete_results'];
+const WORDS = ['title', 'detail', 'message', 'messages', 'msg', 'reason', 'fault', 'error_description', 'errorMessage'];
+/** Members that say that an envelope is not whole, if they are filled: of services, search engines, and what is before them. */
+const WRONG =
+  /^(?:(?:has)?(?:error|fault|failure|exception)s?(?:message|text)?s?|failed|timedout|partial|incomplete(?:results)?)$/;
 const DONE = ['success', 'ok'];
+/** Members that say how the whole answer is, such as `meta`, and `_shards` of search engines. */
+const INNER = /^_?(?:meta(?:data)?|shards|status|header)$/i;
 const CODES = ['code', 'status', 'status_code', 'statusCode'];
 const FAILED = ['error', 'fail', 'failed', 'failure'];
 /** Codes that mean the same wherever they stand: too many requests, and a token that is not valid (interface, section 7). */
@@ -22,22 +25,20 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }
 
-/** Whether a member says something: not false, null, none, 0, a date of zeros, or empty, nor an object or a list of these. */
+/** Whether a member says something: not false, no, null, none, 0, a date of zeros, or empty, nor an object or a list of these. */
 export function isFilled(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).some(isFilled);
-  return !/^(?:false|null|none|[0\s:TZ.-]*)$/i.test(textOf(value).trim());
+  return !/^(?:false|no|null|none|[0\s:TZ.-]*)$/i.test(textOf(value).trim());
 }
 
-/** The members `errors` and `error`. Texts as they are, anything else as JSON. */
+/** The members `errors` and `error`, as `wordsIn`. */
 export function errorsIn({ errors, error }: Fields): string[] {
   return [errors, error].flat().filter(isFilled).map(textOf);
 }
 
-/** Sentences for people outside of `errors` and `error`. */
+/** What members outside of `errors` and `error` say to people. Texts as they are, anything else as JSON. */
 export function wordsIn(fields: Fields): string[] {
-  return WORDS.map((name) => fields[name]).filter(
-    (value) => typeof value === 'string' && value.trim() !== '',
-  ) as string[];
+  return WORDS.flatMap((name) => [fields[name]].flat().filter(isFilled).map(textOf));
 }
 
 /** A code that any answer may have, at its top or in its first error. */
@@ -47,6 +48,18 @@ export function codeIn({ errors, error, ...fields }: Fields): number | undefined
   return KNOWN.find((code) => said.includes(code));
 }
 
+/** What the members of an envelope, or of one in it, say is wrong, outside of `errors` and `error`. */
+function wrongIn(fields: Fields): string[] {
+  return Object.entries(fields).flatMap(([name, value]) => {
+    const text = textOf(value);
+    const isWrong =
+      (!/^errors?$/.test(name) && WRONG.test(name.replace(/[_-]/g, '').toLowerCase()) && isFilled(value)) ||
+      (DONE.includes(name) && value !== null && !isFilled(value)) ||
+      (CODES.includes(name) && (isErrorCode(Number(value)) || FAILED.includes(text.toLowerCase())));
+    return isWrong ? [`${name}: ${text}`] : [];
+  });
+}
+
 /**
  * Why an object is not the page, or the product, that it looks like: what it says is wrong with it, then its words for
  * people. Empty if it says nothing. Of a product only `errors` and `error` count, because its other members are its own.
@@ -54,16 +67,9 @@ export function codeIn({ errors, error, ...fields }: Fields): number | undefined
 export function doubtsIn(fields: Fields): string[] {
   const errors = errorsIn(fields);
   if ('vbid' in fields) return errors;
-  const shards = (fields._shards ?? {}) as Fields;
-  const isWrong = (name: string): boolean =>
-    isErrorCode(Number(fields[name])) || FAILED.includes(textOf(fields[name]).toLowerCase());
-  const wrong = [
-    ...PARTIAL.filter((name) => fields[name] === true),
-    ...DONE.filter((name) => fields[name] === false),
-    ...CODES.filter(isWrong),
-  ].map((name) => `${name}: ${textOf(fields[name])}`);
-  if (Number(shards.failed) > 0) wrong.push(`_shards: ${textOf(shards)}`);
-  const doubts = [...errors, ...wrong];
+  const inner = Object.entries(fields).filter(([name, value]) => INNER.test(name) && value instanceof Object);
+  const said = inner.flatMap(([, value]) => [...errorsIn(value as Fields), ...wrongIn(value as Fields)]);
+  const doubts = [...errors, ...wrongIn(fields), ...said];
   const isOther = !('items' in fields) && !('num_items' in fields);
   return doubts.length > 0 || isOther ? [...doubts, ...wordsIn(fields)] : [];
 }

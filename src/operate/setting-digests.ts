@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { CatchwordError } from '../base/errors.ts';
 import { SECRET_NAME } from '../relay/sink-options.ts';
 import { isNamed, readSettings, type SinkSetting } from '../settings/config.ts';
 import type { Environment } from '../settings/environment.ts';
@@ -72,17 +71,24 @@ export function settingDigests(given: Environment): SettingDigests {
 
 /**
  * Notes the settings of a process that starts.
- * @param again reads `.env` again
- * @returns a function that tells them, and what has changed since
+ * @param again reads `.env` again, and may never end
+ * @returns a function that tells them, and what had changed when `.env` was read last. It reads no file, because leases are
+ * renewed with what it says: it starts the next reading.
  */
-export function noteSettings(environment: Environment, again: () => Environment): () => StartedSettings {
+export function noteSettings(environment: Environment, again: () => Promise<Environment>): () => StartedSettings {
   const settings = settingDigests(environment);
+  let changed: readonly string[] = [];
+  let isReading = false;
+
+  async function look(): Promise<void> {
+    isReading = true;
+    const now = await again().catch(() => null);
+    changed = now === null ? ['.env'] : differing(settings, settingDigests(now));
+    isReading = false;
+  }
+
   return () => {
-    try {
-      return { settings, changed: differing(settings, settingDigests(again())) };
-    } catch (error) {
-      if (error instanceof CatchwordError) return { settings, changed: ['.env'] };
-      throw error;
-    }
+    if (!isReading) void look();
+    return { settings, changed };
   };
 }

@@ -1,6 +1,7 @@
 import { iso } from '../base/iso-time.ts';
 import { covers, type RunKind } from '../catalog/run-types.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
+import { OF_RELAY, OF_SINKS } from '../settings/config.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { nameOf, problemsOf, quietMs } from '../state/problems.ts';
 import type { Holder } from '../store/schema/lease.ts';
@@ -60,9 +61,6 @@ function isOneProcess({ daemon, relay }: Servers): boolean {
   return daemon?.pid === relay?.pid && daemon?.host === relay?.host;
 }
 
-/** What a process that only delivers to sinks reads of the settings. */
-const OF_RELAY = /^(?:CATCHWORD_(?:SINK_.+|REMOVAL_LIMIT)|.+_PROXY|\.env)$/;
-
 /**
  * The daemon, and the process that delivers to the sinks, with the settings of each that are not in use. In a daemon both
  * are one process; apart, only the second one needs the settings of sinks.
@@ -70,11 +68,10 @@ const OF_RELAY = /^(?:CATCHWORD_(?:SINK_.+|REMOVAL_LIMIT)|.+_PROXY|\.env)$/;
 export function serversOf({ daemonLease, relayLease }: Store, nowMs: number, own?: SettingDigests): Servers {
   const daemon = holderJson(daemonLease.holder(nowMs), own);
   const relay = holderJson(relayLease.holder(nowMs), own);
-  const only = (server: typeof daemon, isRead: (name: string) => boolean) =>
-    server && { ...server, other_settings: server.other_settings.filter(isRead) };
+  const only = (server: typeof daemon, form: RegExp, isRead = true) =>
+    server && { ...server, other_settings: server.other_settings.filter((name) => form.test(name) === isRead) };
   if (relay === null || isOneProcess({ daemon, relay })) return { daemon, relay };
-  const isOfSink = (name: string) => name.startsWith('CATCHWORD_SINK_');
-  return { daemon: only(daemon, (name) => !isOfSink(name)), relay: only(relay, (name) => OF_RELAY.test(name)) };
+  return { daemon: only(daemon, OF_SINKS, false), relay: only(relay, OF_RELAY) };
 }
 
 /** Says which settings are not in use, in a sentence for each process. */

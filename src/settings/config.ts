@@ -75,6 +75,10 @@ const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 export const BELONGING =
   /^(CATCHWORD_(?:SINK_.+|NOTIFY_.+(?=_SECRET|_HEADERS)))_(?:SECRET|HEADERS|WHERE|FIELDS)(?:_FILE)?$/;
 
+/** Variables of sinks, and all that a process reads which only delivers to them; `.env` stands for any. */
+export const OF_SINKS = /^CATCHWORD_SINK_/;
+export const OF_RELAY = /^(?:CATCHWORD_(?:SINK_.+|REMOVAL_LIMIT)|.+_PROXY|\.env)$/;
+
 const ADDRESS = /^[a-z][a-z+]+:\S/;
 
 /** Whether a variable names a sink or a channel (`CATCHWORD_SINK_<NAME>`), or belongs to one (`_FILE`, BELONGING). */

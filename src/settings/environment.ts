@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 import { CatchwordError, systemCodeOf } from '../base/errors.ts';
 
@@ -7,25 +8,43 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The encodings other than UTF-8 that PowerShell and editors of Windows write, by the mark at the start of a file. */
 const ENCODINGS: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
 
+/** What pipes gave: a second reader would wait for a writer, and stop this thread. */
+const ofPipes = new Map<string, Buffer>();
+
+function bytesOf(path: string): Buffer {
+  const bytes = ofPipes.get(path) ?? readFileSync(path);
+  if (statSync(path).isFIFO()) ofPipes.set(path, bytes);
+  return bytes;
+}
+
+/** @throws CatchwordError CONFIG_INVALID */
+function invalid(problem: string, hint: string, setting: string | undefined): never {
+  const message = setting === undefined ? problem : `${setting}: ${problem}`;
+  throw new CatchwordError('CONFIG_INVALID', message, { hint, setting });
+}
+
+/** The text of a file of settings: in UTF-8, or in what its byte order mark names. @throws as `readText` */
+function textOf(name: string, bytes: Buffer, setting?: string): string {
+  // It also removes the mark, and puts U+FFFD for what it cannot read, which would become a part of a password or path.
+  const text = new TextDecoder(ENCODINGS[bytes.toString('hex', 0, 2)]).decode(bytes);
+  if (!/[\0\uFFFD]/.test(text)) return text;
+  return invalid(`${name} is not text in UTF-8, or in UTF-16 with a byte order mark`, 'Save it as UTF-8.', setting);
+}
+
 /**
- * Reads a file that people write settings into, in UTF-8, or in what its byte order mark names.
+ * Reads a file that people write settings into. A pipe is read once in a process.
  * @param name how an error names it: a path may be a secret that was set there by mistake
  * @throws CatchwordError CONFIG_INVALID if it cannot be read, or is not text
  */
 export function readText(name: string, path: string, setting?: string): string {
-  const invalid = (problem: string, hint: string): CatchwordError =>
-    new CatchwordError('CONFIG_INVALID', setting === undefined ? problem : `${setting}: ${problem}`, { hint, setting });
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = bytesOf(path);
   } catch (cause) {
     const hint = 'It must be a file that this user may read.';
-    throw invalid(`cannot read ${name} (${systemCodeOf(cause) ?? 'unknown error'})`, hint);
+    return invalid(`cannot read ${name} (${systemCodeOf(cause) ?? 'unknown error'})`, hint, setting);
   }
-  // It also removes the mark, and puts U+FFFD for what it cannot read, which would become a part of a password or path.
-  const text = new TextDecoder(ENCODINGS[bytes.toString('hex', 0, 2)]).decode(bytes);
-  if (!/[\0\uFFFD]/.test(text)) return text;
-  throw invalid(`${name} is not text in UTF-8, or in UTF-16 with a byte order mark`, 'Save it as UTF-8.');
+  return textOf(name, bytes, setting);
 }
 
 /** Other programs read these by their names in lower case, too, which take precedence there. */
@@ -41,8 +60,8 @@ export interface DotEnv {
   readonly environment: Environment;
   /** Names of the variables that only `.env` sets. */
   readonly fromDotEnv: ReadonlySet<string>;
-  /** Reads `.env` again, but not a pipe, which may block this process. @throws CatchwordError CONFIG_INVALID */
-  readonly again: () => Environment;
+  /** Reads `.env` again. It does not stop this thread, and may never end. @throws Error if it cannot be read */
+  readonly again: () => Promise<Environment>;
 }
 
 /**
@@ -50,13 +69,20 @@ export interface DotEnv {
  * @throws as `readText`
  */
 export function withDotEnv(ofProcess: Environment, directory: string): DotEnv {
-  const own = inUpperCase(ofProcess);
   const file = `${directory}/.env`;
+  const own = inUpperCase(ofProcess);
   // A carriage return alone ends a line, too: otherwise the next line, perhaps a key, would be quoted with this one.
-  const added = inUpperCase(existsSync(file) ? parseEnv(readText('.env', file).replaceAll(/\r\n?/g, '\n')) : {});
-  const names = Object.keys(added).filter((name) => own[name] === undefined);
-  const environment = { ...added, ...own };
-  const isPipe = () => statSync(file, { throwIfNoEntry: false })?.isFIFO() === true;
-  const again = () => (isPipe() ? environment : withDotEnv(ofProcess, directory).environment);
+  const added = (text: string) => inUpperCase(parseEnv(text.replaceAll(/\r\n?/g, '\n')));
+  const ofFile = existsSync(file) ? added(readText('.env', file)) : {};
+  const names = Object.keys(ofFile).filter((name) => own[name] === undefined);
+  const environment = { ...ofFile, ...own };
+  const again = async () => {
+    try {
+      return { ...added(textOf('.env', ofPipes.get(file) ?? (await readFile(file)))), ...own };
+    } catch (error) {
+      if (systemCodeOf(error) === 'ENOENT') return own;
+      throw error;
+    }
+  };
   return { environment, fromDotEnv: new Set(names), again };
 }

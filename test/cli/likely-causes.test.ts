@@ -95,6 +95,7 @@ it.each<[number, Record<string, string>, RegExp]>([
   [404, {}, /at this address, or hides it from this API key/],
   [410, {}, /at this address, or hides it from this API key/],
   [302, { location: '/login' }, /its path included\. If this leads to a sign-in, check the API key/],
+  [422, {}, /CATCHWORD_PER_PAGE, and the names and values of the other parameters/],
   [304, {}, /the service and the caches in between/],
 ])('the answer %i of a catalog has a hint with two causes', async (status, headers, causes) => {
   const url = await serveHttp((_request, response) => void response.writeHead(status, headers).end());

@@ -50,7 +50,6 @@ it.each([
 
 it.each([
   '{"errors":',
-  '["a","b"]',
   '{"code":604,"info":"the token has expired"}',
   '<response><code>601</code><description>the token has expired</description></response>',
   '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>',
@@ -67,6 +66,10 @@ it.each([
   ['{"message":"edition is too large, title is blank"}', 'edition is too large, title is blank'],
   ['{"error":"invalid_request","error_description":"from must be a time"}', 'invalid_request; from must be a time'],
   ['{"detail":"Not enough rights."}', 'Not enough rights.'],
+  ['{"detail":[{"loc":["query","from"],"msg":"no time"}]}', '{"loc":["query","from"],"msg":"no time"}'],
+  ['["a","b"]', 'a; b'],
+  ['[{"message":"edition is too large"}]', '{"message":"edition is too large"}'],
+  ['{"fault":{"faultstring":"no such path"}}', '{"faultstring":"no such path"}'],
   [
     '{"type":"about:blank","title":"Bad Request","status":400,"detail":"edition is too large","instance":"/x"}',
     'Bad Request; edition is too large',

@@ -35,6 +35,11 @@ it.each([
   [`${now / 1_000 - 3}`, 0],
   [`${now / 1_000 + 1.5}`, 1_500],
   ['Fri Nov 20 02:00:30 2026', 30_000],
+  ['20 Nov 2026 02:00:30 GMT', 30_000],
+  ['2026-11-20T02:00:30Z', 30_000],
+  ['"30"', 30_000],
+  ['.5s', 500],
+  ['30 seconds', 30_000],
 ])('the header Retry-After %s asks for a pause of %i ms', (value, expected) => {
   expect(parseRetryAfter(value, now)).toEqual({ ms: expected, note: '' });
 });

@@ -145,6 +145,7 @@ it.each([
   ['no coding that is called none', { ...JSON_TYPE, 'content-encoding': 'none' }, body],
   ['no coding that is called UTF-8', { ...JSON_TYPE, 'content-encoding': 'UTF-8' }, body],
   ['the charset of a database', { 'content-type': 'application/json; charset=utf8mb4' }, body],
+  ['UTF-8 with the label of UTF-16', { 'content-type': 'application/json; charset=utf-16' }, body],
   ['a charset that does not exist', { 'content-type': 'application/json; charset=binary' }, body],
   ['UTF-16', { 'content-type': 'application/json; charset="UTF-16LE"' }, Buffer.from(`\ufeff${body}`, 'utf16le')],
 ])('the body gate accepts %s', async (_name, headers, sent) => {
@@ -156,6 +157,8 @@ it.each([
   ['Latin-1', 'application/json; charset=ISO-8859-1', Buffer.from('{"a":"Caf\u00e9"}', 'latin1')],
   ['Windows-1252', 'application/json;Charset="windows-1252"', Buffer.from('{"a":"Caf\u00e9"}', 'latin1')],
   ['UTF-8 with the default label of a server', 'application/json; charset=latin1', Buffer.from('{"a":"Caf\u00e9"}')],
+  ['UTF-8 with the label of Latin-2', 'application/json; charset=ISO-8859-2', Buffer.from('{"a":"Caf\u00e9"}')],
+  ['ISO-2022-JP', 'application/json; charset=ISO-2022-JP', Buffer.from('{"a":"\x1b$B;z\x1b(B"}', 'latin1'), '字'],
   ['Shift_JIS', 'application/json; charset=Shift_JIS', Buffer.from('{"a":"\x8e\x9a"}', 'latin1'), '字'],
 ])('the body gate decodes %s', async (_name, type, sent, text = 'Caf\u00e9') => {
   const transport = await answering(200, { 'content-type': type }, sent);
@@ -173,7 +176,12 @@ it('the body gate decodes XML in the charset of its declaration', async () => {
 
 it.each([
   ['an unknown charset', 'x-ours', Buffer.from('{"a":"Caf\u00e9"}', 'latin1'), 'charset that it declares: x-ours'],
-  ['bytes that are not what the charset says', 'utf-16le', 'odd', 'charset that it declares: utf-16le'],
+  [
+    'bytes that are not what the charset says',
+    'utf-16le',
+    Buffer.from('{"\u00ff', 'latin1'),
+    'charset that it declares: utf-16le',
+  ],
 ])('the body gate names %s', async (_name, charset, sent, message) => {
   const type = { 'content-type': `application/json; charset=${charset}` };
   const transport = await answering(200, type, sent);

@@ -1,9 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { noteSettings, settingDigests } from '../../src/operate/setting-digests.ts';
 import { serversOf } from '../../src/report/status-report.ts';
+import { readSettings } from '../../src/settings/config.ts';
 import { withDotEnv } from '../../src/settings/environment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../http/place.ts';
@@ -32,7 +33,13 @@ function started(env: Record<string, string>) {
   onTestFinished(() => store.close());
   const daemon = store.daemonLease.acquire(Date.now());
   const relay = store.relayLease.acquire(Date.now());
-  const renew = () => [daemon, relay].map((lease) => lease.renew(Date.now()));
+  /** The second renewal tells what the first one let be read. */
+  const renew = async () => {
+    for (const lease of [daemon, relay, daemon, relay]) {
+      lease.renew(Date.now());
+      await again();
+    }
+  };
   const print = async (...args: string[]) => (await runHere(args, own, directory)).stdout;
   return { db, directory, write, renew, print };
 }
@@ -58,7 +65,7 @@ it('a channel, a sink and a limit that a running daemon was not started with are
   const status = await here.print('status');
   expect(status).toContain('sink       shop: new, nothing is delivered before you restart the daemon');
   expect(status).toContain('team: slack, no message so far, not used as it is set here before you restart the daemon');
-  here.renew();
+  await here.renew();
   const { web } = await serve(here.db);
   for (const path of ['/', '/sinks'])
     expect((await get(`${web.url}${path}`)).text).toContain(`other settings: ${names}`);
@@ -104,20 +111,43 @@ it('a file of a secret that is gone since the start, or that a command cannot re
     CATCHWORD_NOTIFY_TEAM_FILE: secret,
   });
   rmSync(secret);
-  here.renew();
+  await here.renew();
   expect(await here.print('status')).not.toContain('other settings');
   here.write({ CATCHWORD_HEARTBEAT_URL_FILE: secret, CATCHWORD_SINK_SHOP_HEADERS_FILE: secret });
   expect(SAYS.exec(await here.print('status'))?.[1]).toBe('CATCHWORD_HEARTBEAT_URL, CATCHWORD_SINK_SHOP');
 });
 
-it('a .env that is a pipe is read once, so that no daemon waits for it', async () => {
+it('a daemon tells its settings while .env cannot be read for ever, and reads no pipe again', async () => {
+  const never = noteSettings({}, () => new Promise(() => {}));
+  expect([never(), never()]).toEqual(Array(2).fill({ settings: {}, changed: [] }));
+  const directory = temporaryDirectory();
+  const [file, secret] = [join(directory, '.env'), join(directory, 'secret')];
+  execFileSync('mkfifo', [file, secret]);
+  const text = `CATCHWORD_REMOVAL_LIMIT=3%\nCATCHWORD_API_KEY_FILE=${secret}`;
+  spawn('sh', ['-c', 'echo "$2" > "$0"; echo a-key > "$1"', file, secret, text], { stdio: 'ignore' });
+  const { environment, again } = withDotEnv({}, directory);
+  const [{ values }] = [readSettings(environment), readSettings(environment)];
+  expect(values).toMatchObject({ removalLimit: { percent: 3 }, apiKey: 'a-key' });
+  expect(values.secretsAgain()).toMatchObject({ apiKey: 'a-key' });
+  const settings = noteSettings(environment, again);
+  settings();
+  await again();
+  expect(settings().changed).toEqual([]);
+});
+
+it('a .env that is changed, removed or no text shows at a later renewal', async () => {
   const directory = temporaryDirectory();
   const file = join(directory, '.env');
-  execFileSync('mkfifo', [file]);
-  spawn('sh', ['-c', 'echo CATCHWORD_REMOVAL_LIMIT=3% > "$0"', file], { stdio: 'ignore' });
+  writeFileSync(file, 'CATCHWORD_REMOVAL_LIMIT=3%');
   const { environment, again } = withDotEnv({}, directory);
-  expect(environment).toMatchObject({ CATCHWORD_REMOVAL_LIMIT: '3%' });
-  expect(noteSettings(environment, again)().changed).toEqual([]);
+  const settings = noteSettings(environment, again);
+  const told = (names: string[]) => vi.waitFor(() => expect(settings().changed).toEqual(names));
+  writeFileSync(file, 'CATCHWORD_REMOVAL_LIMIT=4%');
+  await told(['CATCHWORD_REMOVAL_LIMIT']);
+  writeFileSync(file, Buffer.from([0xff, 0x00]));
+  await told(['.env']);
+  rmSync(file);
+  await told(['CATCHWORD_REMOVAL_LIMIT']);
 });
 
 it.each([

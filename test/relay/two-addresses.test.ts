@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { makeSigned } from '../support/certificate.ts';
 import { start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { natsAvailable, startNats } from '../support/nats.ts';
 import { ADDRESSES } from './addresses.ts';
 
 /** Listens, but accepts nothing until it may go on; then posts the port of each connection, and ends it. */
@@ -20,6 +22,15 @@ const BUSY_SERVER = `
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
     parentPort.postMessage(server.address().port);
     Atomics.wait(workerData, 0, 0);
+  });`;
+
+/** Listens, but accepts nothing. */
+const SILENT_SERVER = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const server = require('node:net').createServer();
+  server.listen({ port: workerData, host: '127.0.0.2', backlog: 1 }, () => {
+    parentPort.postMessage('listens');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });`;
 
 /** Gives each name this machine, and an address that leads nowhere: Node.js tries the last one without a limit. */
@@ -63,3 +74,33 @@ it.each(['postgres', 'mysql', 'redis'] as const)(
     expect(reached.length, stdout).toBeGreaterThan(0);
   },
 );
+
+it.skipIf(!natsAvailable)('doctor reaches a NATS server whose first address does not answer', async () => {
+  const directory = temporaryDirectory();
+  const certificate = await makeSigned(directory, 'DNS:two-addresses.example');
+  const server = await startNats({ certificate });
+  onTestFinished(() => server.stop());
+  const { port } = server;
+  const worker = new Worker(SILENT_SERVER, { eval: true, workerData: port });
+  onTestFinished(async () => void (await worker.terminate()));
+  await once(worker, 'message');
+  const fillers = Array.from({ length: 4 }, () => connect(port, '127.0.0.2').on('error', () => {}));
+  onTestFinished(() => {
+    for (const filler of fillers) filler.destroy();
+  });
+  await Promise.all(fillers.slice(0, 2).map((filler) => once(filler, 'connect')));
+  const resolver = join(directory, 'resolver.mjs');
+  // The driver of NATS puts addresses in an order by chance, if it looks them up itself.
+  const found = RESOLVER.replace('127.0.0.1', '127.0.0.2')
+    .replace('2001:db8::1', '127.0.0.1')
+    .replace('family: 6', 'family: 4');
+  writeFileSync(resolver, `${found}; Math.random = () => 0.9;`);
+  const settings = {
+    NODE_OPTIONS: `--import=${resolver}`,
+    CATCHWORD_BASE_URL: 'http://127.0.0.1:1',
+    NODE_EXTRA_CA_CERTS: certificate.ca,
+    CATCHWORD_SINK_SHOP: `tls://two-addresses.example:${port}?subject=shop.books&stream=SHOP`,
+  };
+  const { stdout } = await start(['doctor'], settings, directory).ended;
+  expect(stdout).toContain('stream SHOP does not exist; the first delivery creates it');
+});

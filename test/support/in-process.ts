@@ -18,7 +18,7 @@ export function contextWith(parts: Partial<CommandContext>): CommandContext {
     stderr: new PassThrough(),
     environment: {},
     fromDotEnv: new Set(),
-    again: () => parts.environment ?? {},
+    again: async () => parts.environment ?? {},
     signal: new AbortController().signal,
     clock: systemClock,
     wrote: () => {},

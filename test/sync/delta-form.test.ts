@@ -70,10 +70,11 @@ it('a delta that says of more products than the limit that they are deleted remo
 });
 
 it('a delta that shows nothing of a product but its key changes nothing without a setting, and names the setting', async () => {
-  const { source, db, run } = await filled();
+  const { source, directory, db, settings, run } = await filled();
   source.changed = item('{"vbid":"B0","deleted":true}');
   const ended = await run('delta');
   expect(ended).toMatchObject({ state: 'complete', proof: 'open', updated: 0, removed: 0 });
+  expect((await runHere(['run', '2'], settings, directory)).stdout).toContain('set CATCHWORD_DELETED_FIELD');
   expect(catalogOf(db).get('B0')).toBe(whole(0).toString());
   // A product that is gone does not come back by it.
   source.items = BOOKS.slice(1);

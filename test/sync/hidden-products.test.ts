@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
+import { runHere } from '../support/in-process.ts';
 import { catalogOf } from '../support/mirror.ts';
 import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 
 it('a list whose pages come short because products are hidden is read twice, and lookups remove what is gone', async () => {
   const books = bodies(numbered(560));
-  const { source, db, run } = await rawPlace(books, {
+  const { source, directory, db, settings, run } = await rawPlace(books, {
     CATCHWORD_PER_PAGE: '100',
     CATCHWORD_DELTA_OVERLAP: '0s',
     CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid',
@@ -34,4 +35,5 @@ it('a list whose pages come short because products are hidden is read twice, and
   // Seven windows, each of them twice, and the one behind the end.
   expect(lists).toHaveLength(15);
   expect(catalogOf(db).has(gone)).toBe(false);
+  expect((await runHere(['run', '2'], settings, directory)).stdout).toContain('With CATCHWORD_LOOKUP_PATH, products');
 });

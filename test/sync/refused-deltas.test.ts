@@ -83,7 +83,12 @@ it('a delta run that is refused fails with one request, and leaves the full run 
   const { source, db, run } = await refusing({ status: 501 });
   await run();
   const before = source.requests.length;
-  await expect(run('delta')).rejects.toMatchObject({ code: 'SOURCE_REFUSED', status: 501, retryable: false });
+  await expect(run('delta')).rejects.toMatchObject({
+    code: 'SOURCE_REFUSED',
+    status: 501,
+    retryable: false,
+    hint: expect.stringContaining('set CATCHWORD_DELTA_CRON=off') as string,
+  });
   expect(source.requests.length - before).toBe(1);
   expect(catalogOf(db).size).toBe(50);
 });

@@ -8,6 +8,10 @@ const EMPTY = '"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]
 it.each([
   ['errors', `{${EMPTY},"errors":["3 of 5 shards failed"]}`, '3 of 5 shards failed'],
   ['a flag', `{${EMPTY},"timed_out":true}`, 'timed_out: true'],
+  ['a flag that is a text', `{${EMPTY},"success":"false"}`, 'success: false'],
+  ['errors in its head', `{${EMPTY},"meta":{"Errors":["3 of 5 shards failed"]}}`, '3 of 5 shards failed'],
+  ['failed shards', `{${EMPTY},"_shards":{"total":5,"failed":3}}`, 'failed: 3'],
+  ['a fault of a gateway', `{${EMPTY},"fault":{"faultstring":"timeout"}}`, 'timeout'],
   ['words alone', '{"message":"maintenance until 06:00"}', 'maintenance until 06:00'],
   ['a problem document', '{"title":"Unavailable","status":503}', 'status: 503; Unavailable'],
 ])(
@@ -29,15 +33,18 @@ it.each([
   },
 );
 
-it.each(['"code":20000,"message":"success"', '"error":{"code":0,"message":""}', '"error":"none"', '"truncated":true'])(
-  'a page that also says %s is read',
-  async (more) => {
-    const { source, run } = await rawPlace([]);
-    const body = `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"A"}],${more}}`;
-    source.instead = () => ({ status: 200, body });
-    expect(await run()).toMatchObject({ state: 'complete', created: 1 });
-  },
-);
+it.each([
+  '"code":20000,"message":"success"',
+  '"error":{"code":0,"message":""}',
+  '"error":"none"',
+  '"truncated":true',
+  '"meta":{"has_errors":"no","failed":0,"status":"ok"}',
+])('a page that also says %s is read', async (more) => {
+  const { source, run } = await rawPlace([]);
+  const body = `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"A"}],${more}}`;
+  source.instead = () => ({ status: 200, body });
+  expect(await run()).toMatchObject({ state: 'complete', created: 1 });
+});
 
 it('a list page that says that it is not whole is read again, and the list is proven', async () => {
   const { source, run } = await rawPlace(bodies(numbered(900)), { CATCHWORD_PER_PAGE: '100' });

@@ -5,6 +5,7 @@ import type { REVIEWS, ReviewOptions } from '../../operate/decisions/held-run-re
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
 import { heldText, noteTexts, runSummary, unusualText } from '../../report/run-text.ts';
+import { adviceFor, reasonKind } from '../../report/run-words.ts';
 import { seamPicture } from '../../report/seam-picture.ts';
 import { count, duration, moment, table } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
@@ -43,6 +44,8 @@ function showRun(context: CommandContext, store: Store, id: number): Result {
   const rejected = store.runs.rejected(id, REJECTED);
   const rows = rejected.map(({ page, position, reason, body }) => [page, position, reason, body.slice(0, 60)]);
   const text = [runSummary(c, run, context.clock.now())];
+  const advice = run.reasons.flatMap((reason) => (reasonKind(reason) === 'held' ? [] : (adviceFor(reason) ?? [])));
+  text.push(...[...new Set(advice)].map((one) => `  help     ${one}`));
   if (run.evidence !== null) text.push(seamPicture(c, run.evidence));
   if (run.state === 'held') text.push('', heldText(store, run));
   if (rows.length > 0) text.push('', table(['page', 'item', 'reason', 'body'], rows));

@@ -81,7 +81,7 @@ export function errorInJson(value: unknown, hide: Hide): ServiceMessage | undefi
 
 /** What an object says that is known to be an error, or may be one. The other members of a product are its own. */
 function wordsInJson(value: unknown, hide: Hide): ServiceMessage {
-  const all = fieldsOf(value);
+  const all = Array.isArray(value) ? { errors: value } : fieldsOf(value);
   const fields = 'vbid' in all ? { errors: all.errors, error: all.error } : all;
   const errors = errorsIn(fields);
   const words = wordsIn(fields).filter((word) => !errors.includes(word));

@@ -43,6 +43,9 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
   603: ['SERVICE_UNKNOWN_USER', 'Create the user with this API key: a reference belongs to the key that created it.'],
 };
 
+const NO_DELTAS =
+  'The service may have no deltas, or want another form of time: ask it. Without deltas, set CATCHWORD_DELTA_CRON=off.';
+
 const PASSING =
   'Retry later: the service, or a proxy before it, is in trouble, or cannot keep up with so many requests.';
 
@@ -103,7 +106,11 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
     const hint = `Check {setting}: the service does not have ${what} at this address, or hides it from this API key.`;
     return { code: 'SOURCE_NOT_SERVICE', hint, setting: BASE_URL, retryable: false };
   }
-  if (isCatalog) return { code: 'SOURCE_REFUSED', hint: 'The service rejected the request; run npx catchword doctor.' };
+  if (isCatalog) {
+    const list =
+      'Check CATCHWORD_PER_PAGE, and the names and values of the other parameters; or run npx catchword doctor.';
+    return { code: 'SOURCE_REFUSED', hint: request.query?.has('from') === true ? NO_DELTAS : list };
+  }
   if (status === 400 || status === 422) return INVALID;
   return { code: 'SOURCE_REFUSED', hint: `Look up status ${status} in the documentation of the service.` };
 }

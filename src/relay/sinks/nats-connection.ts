@@ -36,15 +36,24 @@ export async function connect(
   const user = decoded(url.username);
   const pass = decoded(url.password);
   let socket: Socket | undefined;
+  /** The name of the server, if its address is one. */
+  let name = '';
   const own = (message: unknown): void => {
     if (connecting.getStore() !== life) return;
     ({ socket } = message as { readonly socket: Socket });
     life.own(socket);
+    name = '';
+    socket.once('lookup', (...[, , , host]) => {
+      name = host;
+    });
   };
   // Without `host`, the driver compares the certificate of an IP address with localhost.
   const tls = {
     get host() {
       return socket?.remoteAddress;
+    },
+    get servername() {
+      return name;
     },
   };
   subscribe(SOCKETS, own);
@@ -55,6 +64,8 @@ export async function connect(
         name: 'catchword',
         // The relay reconnects.
         reconnect: false,
+        // The driver would give each address of a name the whole time, in an order by chance.
+        resolve: false,
         timeout: CONNECT_TIMEOUT_MS,
         ...(url.protocol === 'tls:' && { tls: tls as object }),
         ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
