@@ -143,6 +143,54 @@ function newestTotal(windows: readonly Applied[]): number {
   return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
 }
 
+/**
+ * Notes which products the deltas of a run show as modified.
+ * @param settled passes that tell all that happened before them: what only later ones tell happened after it
+ * @param highest the highest id
+ * @param idsIn the products that a pass shows
+ * @returns for each product the last pass that showed it, as `modifiedIn` of examineSeams
+ */
+function noteModified(
+  passes: readonly Pass[],
+  settled: readonly number[],
+  highest: number,
+  idsIn: (pass: number) => readonly number[],
+) {
+  /** The last pass up to `until`, plus one. */
+  const told = [...settled, Number.POSITIVE_INFINITY].map((until) => ({
+    until,
+    modified: new Uint8Array(highest + 1),
+  }));
+
+  function mark(roots: readonly Pass[]): void {
+    const marking = new Set(roots.map(({ pass }) => pass));
+    // A repair of a delta shows what was modified, too.
+    for (const { pass, root } of passes.filter((one) => marking.has(one.root))) {
+      const ids = idsIn(pass);
+      for (const { modified } of told.filter(({ until }) => until >= pass))
+        for (const id of ids) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+    }
+  }
+
+  /**
+   * A control also tells what was modified before the run. So it counts when a settling delta was read after it, for
+   * products that were not read since: one that lives then was modified before, if that delta does not tell of it.
+   */
+  const control = passes.find((pass) => isControl(pass, passes));
+  const settling = passes.find(({ kind, pass }) => kind === 'settle' && pass > (control?.pass ?? pass));
+  if (control !== undefined && settling !== undefined) {
+    mark([control]);
+    for (const { pass } of passes.filter((one) => one.pass > settling.pass && !isDelta(one)))
+      for (const id of idsIn(pass)) for (const { modified } of told) modified[id] = 0;
+  }
+  mark(passes.filter((pass) => isDelta(pass) || (pass.kind === 'catchup' && pass !== control)));
+
+  return (until: number): ((id: number) => number) => {
+    const modified = told.find((one) => one.until > until)?.modified;
+    return (id) => (modified?.[id] ?? 0) - 1;
+  };
+}
+
 /** What a run has read so far, and how complete it is. @param before assess only passes before this one */
 export function assessRun(store: Reader, runId: number, overlapMs: number, before = Number.POSITIVE_INFINITY) {
   const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
@@ -153,14 +201,6 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
   const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
   const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
-  /** Passes that tell all that happened before them. What only later ones tell happened after what was read before. */
-  const settled = passes.filter((_, at) => isSettled(store, passes, at, overlapMs)).map(({ pass }) => pass);
-  /** For each of these passes, and for the end: the last pass up to it that showed a product as modified, plus one. */
-  const told = [...settled, Number.POSITIVE_INFINITY].map((until) => ({
-    until,
-    modified: new Uint8Array(highest + 1),
-  }));
-
   function idsOf(window: Applied): number[] {
     const ids = store.runs.idsOf(runId, window.pass, window);
     // A control also shows what was withdrawn long before.
@@ -169,12 +209,9 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
     return ids;
   }
 
-  function modifiedIn(until: number): (id: number) => number {
-    const modified = told.find((one) => one.until > until)?.modified;
-    return (id) => (modified?.[id] ?? 0) - 1;
-  }
+  const settled = passes.filter((_, at) => isSettled(store, passes, at, overlapMs)).map(({ pass }) => pass);
+  const modifiedIn = noteModified(passes, settled, highest, (pass) => (reads.get(pass) ?? []).flatMap(idsOf));
   const everModifiedIn = modifiedIn(passes.length);
-
   const lastSettle = passes.findLast(({ kind }) => kind === 'settle')?.pass ?? -1;
 
   function assessList(root: Pass) {
@@ -222,31 +259,6 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
     };
   }
 
-  function mark(roots: readonly Pass[]): void {
-    const marking = new Set(roots.map(({ pass }) => pass));
-    // A repair of a delta shows what was modified, too.
-    for (const { pass, root } of passes.filter((one) => marking.has(one.root))) {
-      for (const { modified } of told.filter(({ until }) => until >= pass))
-        for (const id of (reads.get(pass) ?? []).flatMap(idsOf)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
-    }
-  }
-
-  /**
-   * A control also tells what was modified before the run. So it counts when a settling delta was read after it, for
-   * products that were not read since: one that lives then was modified before, if that delta does not tell of it.
-   */
-  function markControl(): void {
-    const control = passes.find(({ pass }) => controls.has(pass));
-    const settling = passes.find(({ kind, pass }) => kind === 'settle' && pass > (control?.pass ?? pass));
-    if (control === undefined || settling === undefined) return;
-    mark([control]);
-    const later = passes.filter(({ kind, pass }) => pass > settling.pass && !isDelta({ kind }));
-    const living = later.flatMap(({ pass }) => reads.get(pass) ?? []).flatMap(idsOf);
-    for (const { modified } of told) for (const id of living) modified[id] = 0;
-  }
-
-  markControl();
-  mark(passes.filter((pass) => isDelta(pass) || (pass.kind === 'catchup' && !controls.has(pass.pass))));
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
   const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
   const lists = read.filter(({ pass }) => !controls.has(pass.pass));

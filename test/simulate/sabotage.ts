@@ -803,8 +803,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/assess-run.test.ts',
     'what only the control tells does not count as modified',
     'src/sync/evidence.ts',
-    '  markControl();\n  mark(',
-    '  void markControl;\n  mark(',
+    'if (control !== undefined && settling !== undefined) {',
+    'if (control !== undefined && settling !== undefined && highest < 0) {',
   ),
   bugFor(
     'test/catalog/seams.test.ts',
