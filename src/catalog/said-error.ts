@@ -68,7 +68,10 @@ export function doubtsIn(fields: Fields): string[] {
   const errors = errorsIn(fields);
   if ('vbid' in fields) return errors;
   const inner = Object.entries(fields).filter(([name, value]) => INNER.test(name) && value instanceof Object);
-  const said = inner.flatMap(([, value]) => [...errorsIn(value as Fields), ...wrongIn(value as Fields)]);
+  const said = inner.flatMap(([name, value]) => [
+    ...errorsIn(value as Fields),
+    ...wrongIn(value as Fields).map((text) => `${name}.${text}`),
+  ]);
   const doubts = [...errors, ...wrongIn(fields), ...said];
   const isOther = !('items' in fields) && !('num_items' in fields);
   return doubts.length > 0 || isOther ? [...doubts, ...wordsIn(fields)] : [];

@@ -114,7 +114,7 @@ it.each([
   ['errors', { errors: ['3 of 5 shards failed'] }, '3 of 5 shards failed'],
   ['an error', { error: { type: 'timeout' } }, '{"type":"timeout"}'],
   ['a flag of a search engine', { timed_out: true }, 'timed_out: true'],
-  ['shards', { _shards: { total: 5, failed: 3 } }, '_shards: {"total":5,"failed":3}'],
+  ['shards', { _shards: { total: 5, failed: 3 } }, '_shards.failed: 3'],
   ['no success', { success: false, message: 'no index' }, 'success: false; no index'],
   ['a failure', { status: 'error', detail: 'no index' }, 'status: error; no index'],
   ['a code', { code: 503 }, 'code: 503'],
