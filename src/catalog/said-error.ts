@@ -7,10 +7,12 @@ import type { Fields } from './field-values.ts';
 
 /** What frameworks call a sentence for people; `title` and `detail` are those of RFC 9457. */
 const WORDS = ['title', 'detail', 'message', 'messages', 'msg', 'reason', 'fault', 'error_description', 'errorMessage'];
-/** Members that say that an envelope is not whole, if they are filled: of services, search engines, and what is before them. */
-const WRONG =
-  /^(?:(?:has)?(?:error|fault|failure|exception)s?(?:message|text)?s?|failed|timedout|partial|incomplete(?:results)?)$/;
-const DONE = ['success', 'ok'];
+/** Members that say that something is wrong, if they are filled and their text does not say the contrary. */
+const WRONG = /^(?:(?:has)?(?:error|fault|failure|exception)s?(?:message|text)?s?|failed)$/;
+const FINE = /^(?:n|n\/a|ok|success(?:ful)?|succeeded|no errors?)$/i;
+/** Members that say by yes that an envelope is not whole, and by no that it is: of search engines, and of services. */
+const PARTIAL = /^(?:timedout|partial|incomplete(?:results)?)$/;
+const DONE = /^(?:success|ok)$/;
 /** Members that say how the whole answer is, such as `meta`, and `_shards` of search engines. */
 const INNER = /^_?(?:meta(?:data)?|shards|status|header)$/i;
 const CODES = ['code', 'status', 'status_code', 'statusCode'];
@@ -48,16 +50,25 @@ export function codeIn({ errors, error, ...fields }: Fields): number | undefined
   return KNOWN.find((code) => said.includes(code));
 }
 
+function isWrong(name: string, value: unknown): boolean {
+  const plain = name.replace(/[_-]/g, '').toLowerCase();
+  if (PARTIAL.test(plain)) return /^(?:true|yes)$/i.test(textOf(value));
+  if (DONE.test(plain)) return /^(?:false|no)$/i.test(textOf(value));
+  if (CODES.includes(name)) return isErrorCode(Number(value)) || FAILED.includes(textOf(value).toLowerCase());
+  return WRONG.test(plain) && !/^errors?$/.test(name) && isFilled(value) && !FINE.test(textOf(value).trim());
+}
+
 /** What the members of an envelope, or of one in it, say is wrong, outside of `errors` and `error`. */
-function wrongIn(fields: Fields): string[] {
-  return Object.entries(fields).flatMap(([name, value]) => {
-    const text = textOf(value);
-    const isWrong =
-      (!/^errors?$/.test(name) && WRONG.test(name.replace(/[_-]/g, '').toLowerCase()) && isFilled(value)) ||
-      (DONE.includes(name) && value !== null && !isFilled(value)) ||
-      (CODES.includes(name) && (isErrorCode(Number(value)) || FAILED.includes(text.toLowerCase())));
-    return isWrong ? [`${name}: ${text}`] : [];
-  });
+function wrongIn(fields: Fields, within = ''): string[] {
+  const wrong = Object.entries(fields).filter(([name, value]) => isWrong(name, value));
+  return wrong.map(([name, value]) => `${within}${name}: ${textOf(value)}`);
+}
+
+/** What an object in an envelope says is wrong with the whole, and its words for people. A code of `meta` may be any other. */
+function doubtsWithin(name: string, { code, ...fields }: Fields): string[] {
+  const own = /^meta/i.test(name) ? fields : { ...fields, code };
+  const doubts = [...errorsIn(own), ...wrongIn(own, `${name}.`)];
+  return doubts.length > 0 ? [...doubts, ...wordsIn(own)] : [];
 }
 
 /**
@@ -68,11 +79,9 @@ export function doubtsIn(fields: Fields): string[] {
   const errors = errorsIn(fields);
   if ('vbid' in fields) return errors;
   const inner = Object.entries(fields).filter(([name, value]) => INNER.test(name) && value instanceof Object);
-  const said = inner.flatMap(([name, value]) => [
-    ...errorsIn(value as Fields),
-    ...wrongIn(value as Fields).map((text) => `${name}.${text}`),
-  ]);
+  const said = inner.flatMap(([name, value]) => doubtsWithin(name, value as Fields));
   const doubts = [...errors, ...wrongIn(fields), ...said];
   const isOther = !('items' in fields) && !('num_items' in fields);
-  return doubts.length > 0 || isOther ? [...doubts, ...wordsIn(fields)] : [];
+  const words = wordsIn(fields).filter((word) => !doubts.some((doubt) => doubt.endsWith(word)));
+  return doubts.length > 0 || isOther ? [...doubts, ...words] : [];
 }

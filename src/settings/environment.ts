@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 import { CatchwordError, systemCodeOf } from '../base/errors.ts';
 
@@ -12,9 +12,16 @@ const ENCODINGS: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'u
 const ofPipes = new Map<string, Buffer>();
 
 function bytesOf(path: string): Buffer {
-  const bytes = ofPipes.get(path) ?? readFileSync(path);
-  if (statSync(path).isFIFO()) ofPipes.set(path, bytes);
-  return bytes;
+  const known = ofPipes.get(path);
+  if (known !== undefined) return known;
+  const file = openSync(path, 'r');
+  try {
+    const bytes = readFileSync(file);
+    if (fstatSync(file).isFIFO()) ofPipes.set(path, bytes);
+    return bytes;
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** @throws CatchwordError CONFIG_INVALID */
@@ -78,7 +85,9 @@ export function withDotEnv(ofProcess: Environment, directory: string): DotEnv {
   const environment = { ...ofFile, ...own };
   const again = async () => {
     try {
-      return { ...added(textOf('.env', ofPipes.get(file) ?? (await readFile(file)))), ...own };
+      // A pipe would wait for a writer, and keep this process from ending.
+      if (!(await stat(file)).isFile()) return environment;
+      return { ...added(textOf('.env', await readFile(file))), ...own };
     } catch (error) {
       if (systemCodeOf(error) === 'ENOENT') return own;
       throw error;

@@ -118,6 +118,9 @@ it.each([
   ['no success', { success: false, message: 'no index' }, 'success: false; no index'],
   ['a failure', { status: 'error', detail: 'no index' }, 'status: error; no index'],
   ['a code', { code: 503 }, 'code: 503'],
+  ['a message of an error', { errorCode: 0, errorMessage: 'no index' }, 'errorMessage: no index'],
+  ['words in its head', { meta: { success: 'no', message: 'no index' } }, 'meta.success: no; no index'],
+  ['a code in its status', { status: { code: 500 } }, 'status.code: 500'],
 ])('a page that says that it is wrong is not a page: %s', (_name, more, words) => {
   const error = { code: 'SOURCE_UNAVAILABLE', retryable: true, message: `the answer says “${words}”` };
   for (const items of [[], [{ vbid: 'A' }]]) {
@@ -125,16 +128,13 @@ it.each([
   }
 });
 
-it('a page may have members that say that nothing is wrong', () => {
-  const more = {
-    errors: [],
-    error: null,
-    success: true,
-    status: 'ok',
-    code: 200,
-    message: 'done',
-    _shards: { failed: 0 },
-  };
+it.each([
+  { errors: [], error: null, success: true, status: 'ok', code: 200, message: 'done', _shards: { failed: 0 } },
+  { errorCode: 0, errorMessage: 'success' },
+  { header: { code: 0, errorMessage: 'SUCCESS' }, metadata: { code: 450 } },
+  { meta: { success: 0, failed: 0 }, success: '', ok: [] },
+  { incomplete: 12, partial: 'n', has_errors: 'N', exceptions: 'n/a' },
+])('a page may have members that say that nothing is wrong: %o', (more) => {
   expect(pageOfText(pageText([{ vbid: 'A' }], more), window).products).toHaveLength(1);
 });
 

@@ -158,6 +158,17 @@ it.each([
   ['Windows-1252', 'application/json;Charset="windows-1252"', Buffer.from('{"a":"Caf\u00e9"}', 'latin1')],
   ['UTF-8 with the default label of a server', 'application/json; charset=latin1', Buffer.from('{"a":"Caf\u00e9"}')],
   ['UTF-8 with the label of Latin-2', 'application/json; charset=ISO-8859-2', Buffer.from('{"a":"Caf\u00e9"}')],
+  [
+    'UTF-8 with a control character and the default label of a server',
+    'application/json; charset=ISO-8859-1',
+    Buffer.from('{"b":"\x1b","a":"Caf\u00e9"}'),
+  ],
+  [
+    'EUC-KR that happens to be UTF-8',
+    'application/json; charset=EUC-KR',
+    Buffer.from('{"a":"\xc3\xa5"}', 'latin1'),
+    '책',
+  ],
   ['ISO-2022-JP', 'application/json; charset=ISO-2022-JP', Buffer.from('{"a":"\x1b$B;z\x1b(B"}', 'latin1'), '字'],
   ['Shift_JIS', 'application/json; charset=Shift_JIS', Buffer.from('{"a":"\x8e\x9a"}', 'latin1'), '字'],
 ])('the body gate decodes %s', async (_name, type, sent, text = 'Caf\u00e9') => {

@@ -79,9 +79,14 @@ export function errorInJson(value: unknown, hide: Hide): ServiceMessage | undefi
   return texts.length === 0 ? undefined : messageOf(texts, hide, `${codeIn(fields) ?? ''}`);
 }
 
+/** What an element of a list says. Its other members may be secret. */
+function textIn(one: unknown): string {
+  return typeof one === 'string' ? one : wordsIn(fieldsOf(one)).join(', ');
+}
+
 /** What an object says that is known to be an error, or may be one. The other members of a product are its own. */
 function wordsInJson(value: unknown, hide: Hide): ServiceMessage {
-  const all = Array.isArray(value) ? { errors: value } : fieldsOf(value);
+  const all = Array.isArray(value) ? { errors: value.map(textIn) } : fieldsOf(value);
   const fields = 'vbid' in all ? { errors: all.errors, error: all.error } : all;
   const errors = errorsIn(fields);
   const words = wordsIn(fields).filter((word) => !errors.includes(word));

@@ -107,9 +107,10 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
     return { code: 'SOURCE_NOT_SERVICE', hint, setting: BASE_URL, retryable: false };
   }
   if (isCatalog) {
-    const list =
-      'Check CATCHWORD_PER_PAGE, and the names and values of the other parameters; or run npx catchword doctor.';
-    return { code: 'SOURCE_REFUSED', hint: request.query?.has('from') === true ? NO_DELTAS : list };
+    if (request.query?.has('from') === true) return { code: 'SOURCE_REFUSED', hint: NO_DELTAS };
+    const isPage = request.query?.has('per_page') === true;
+    const what = isPage ? 'CATCHWORD_PER_PAGE, and the names and values of the other parameters' : 'what was asked for';
+    return { code: 'SOURCE_REFUSED', hint: `Check ${what}; or run npx catchword doctor.` };
   }
   if (status === 400 || status === 422) return INVALID;
   return { code: 'SOURCE_REFUSED', hint: `Look up status ${status} in the documentation of the service.` };

@@ -80,20 +80,24 @@ const CHARSET = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
 const XML_ENCODING = /^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)/i;
 /** Bytes. The declaration of XML is shorter. */
 const DECLARATION = 200;
-const ESCAPE = 0x1b;
+/** Encodings in which a character may take several bytes: text in them may be valid UTF-8 by chance. */
+const SEVERAL_BYTES = /^(?:gb|big5|euc|iso-2022|shift)/;
 
 /** As UTF-8, if the answer declares another charset. */
 function toUtf8(body: Uint8Array, headers: Headers): Uint8Array {
   const start = String.fromCharCode(...body.subarray(0, DECLARATION));
   const declared = CHARSET.exec(header(headers, 'content-type') ?? '') ?? XML_ENCODING.exec(start);
   const label = declared?.[1] ?? 'utf-8';
-  // The bytes win over the label: text in another charset is hardly ever valid UTF-8, unless it has 16 bits or escapes.
-  if (label.toLowerCase() !== 'utf-8' && isUtf8(body) && !body.includes(0) && !body.includes(ESCAPE)) return body;
   try {
     const decoder = new TextDecoder(label, { fatal: true });
     // Bytes that are not UTF-8 may concern one item only, so they are found later.
-    return decoder.encoding === 'utf-8' ? body : new TextEncoder().encode(decoder.decode(body));
+    if (decoder.encoding === 'utf-8') return body;
+    const mayBeUtf8 = !SEVERAL_BYTES.test(decoder.encoding) && !(/^utf-16/.test(decoder.encoding) && body.includes(0));
+    // The bytes win over the label: text in a charset of single bytes is hardly ever valid UTF-8.
+    return mayBeUtf8 && isUtf8(body) ? body : new TextEncoder().encode(decoder.decode(body));
   } catch (error) {
+    // The same for a label that is not known, such as `utf8mb4`, `none` or `binary`.
+    if (error instanceof RangeError && isUtf8(body)) return body;
     const hint = 'Ask the service for UTF-8, or for a charset that is what it says.';
     throw bodyError(
       `the answer cannot be decoded from the charset that it declares: ${label.slice(0, 40)}`,

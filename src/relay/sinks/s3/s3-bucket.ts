@@ -73,7 +73,7 @@ function unescaped(xml: string): string {
   const characters: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
   // Stores that are written in Go, such as MinIO, write quotes by their numbers.
   return xml.replace(
-    /&(?:(lt|gt|quot|apos|amp)|#(\d{1,5})|#x([\da-f]{1,5}));/gi,
+    /&(?:(lt|gt|quot|apos|amp)|#(\d{1,7})|#[xX]([\da-fA-F]{1,6}));/g,
     (_, name?: string, dec = '', hex = '') =>
       name === undefined
         ? String.fromCodePoint(dec ? Number(dec) : Number.parseInt(hex, 16))
@@ -180,7 +180,8 @@ export function createBucket(
         const found = [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => unescaped(key));
         const before = names.size;
         for (const key of found) names.add(key.slice(prefix.length));
-        const [, token] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
+        const [, next] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
+        const token = next && unescaped(next);
         if (token === undefined && !/<IsTruncated>\s*true/.test(text)) return [...names];
         // A page may have no name, where many objects were removed.
         empty = names.size === before ? empty + 1 : 0;
