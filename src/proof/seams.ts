@@ -20,6 +20,14 @@ export type SeamWindow = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'
   readonly pass: number;
 };
 
+/** Two neighbouring windows, or a window and the list's end, that are not joined. */
+export interface Gap {
+  /** In the first pass; null for the end of the list. */
+  readonly offset: number | null;
+  /** By how much the newest repair near it found that place at a lower offset. */
+  readonly shift: number;
+}
+
 interface SeamInput<W extends SeamWindow> {
   /** All windows of the list, including repairs. */
   readonly windows: readonly W[];
@@ -27,11 +35,8 @@ interface SeamInput<W extends SeamWindow> {
   readonly root: number;
   /** Returns a window's product ids in the order of the response; 0 for a rejected item. */
   readonly idsOf: (window: W) => readonly number[];
-  /**
-   * Returns the last pass whose delta listed the product, of those that can tell of what happened before the end of pass
-   * `until`; -1 if none did. A delta's own products may join its windows.
-   */
-  readonly modifiedIn: (until: number) => (id: number) => number;
+  /** Returns the last pass whose delta listed the product; -1 if none did. A delta's own products may join its windows. */
+  readonly modifiedIn: (id: number) => number;
   /** Returns whether both windows show the product alike. A change may be in no delta: it is late, or erased. */
   readonly isAlike: (id: number, a: W, b: W) => boolean;
   readonly highest: number;
@@ -81,13 +86,11 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
   const unlike = new Set<number>();
   let number = 0;
   let noted: W | null = null;
-  let notedUntil = -1;
   let size = 0;
 
   /** @param onHeld called with each product and the number of the window that held it before, from 1 on; 0: none did */
-  function note({ window, products }: Loaded<W>, until: number, onHeld?: (id: number, holder: number) => void): void {
-    const lastTold = modifiedIn(until);
-    [noted, notedUntil] = [window, until];
+  function note({ window, products }: Loaded<W>, onHeld?: (id: number, holder: number) => void): void {
+    noted = window;
     number++;
     size = 0;
     // Calls few functions: this runs for each product of the catalog before V8 has optimized it.
@@ -95,22 +98,22 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
       const id = products[at] ?? 0;
       onHeld?.(id, holders[id] ?? 0);
       holders[id] = number;
-      places[id] = lastTold(id) > window.pass ? MODIFIED : size++;
+      places[id] = modifiedIn(id) > window.pass ? MODIFIED : size++;
     }
   }
 
   return {
     note,
+    /** The number of the window that was noted last with the product; 0 for none. */
+    holderOf: (id: number): number => holders[id] ?? 0,
     unlike,
     /** What two windows share. `count`: products that join them. */
     overlap: (a: Loaded<W>, b: Loaded<W>) => {
-      const until = Math.max(a.window.pass, b.window.pass);
-      if (noted !== a.window || notedUntil !== until) note(a, until);
-      const lastTold = modifiedIn(until);
+      if (noted !== a.window) note(a);
       let [count, disorder, before, behind, there, here] = [0, 0, 0, 0, -1, -1];
       for (let at = 0; at < b.products.length; at++) {
         const id = b.products[at] ?? 0;
-        if (lastTold(id) > b.window.pass) continue;
+        if (modifiedIn(id) > b.window.pass) continue;
         here++;
         behind++;
         const place = places[id] ?? MODIFIED;
@@ -130,6 +133,7 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
   };
 }
 
+/** Whether the offsets of two windows overlap, or follow each other. */
 function touch(a: SeamWindow, b: SeamWindow): boolean {
   return startOf(a) <= endOf(b) && startOf(b) <= endOf(a);
 }
@@ -146,7 +150,6 @@ function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput
   let [different, disorder] = [0, 0];
   let isStill = base[0]?.page === 1;
   let before: Loaded<W> | undefined;
-  const lastTold = input.modifiedIn(input.root);
   for (const [at, window] of base.entries()) {
     const held = load(input, window);
     const { ids, products } = held;
@@ -161,9 +164,9 @@ function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput
       const [earlier, both] = [before.window, before.ids.slice(shift, shift + ids.length)];
       if (isStill && !both.every((id) => input.isAlike(id, earlier, window))) isStill = false;
     }
-    comparer.note(held, window.pass, (id, holder) => {
+    comparer.note(held, (id, holder) => {
       if (holder === 0) different++;
-      else if (holder < at && lastTold(id) <= window.pass) doubled.add(id);
+      else if (holder < at && input.modifiedIn(id) <= window.pass) doubled.add(id);
     });
     const rejected = ids.filter((id) => id === 0).length;
     different += rejected;
@@ -183,55 +186,70 @@ function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput
  * repairs.
  */
 export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
-  const { windows, root } = input;
+  const { windows, root, idsOf } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
-  const { overlap, unlike, ...first } = examineFirst(base, input);
+  const { overlap, holderOf, unlike, ...first } = examineFirst(base, input);
   const repairs = windows
     .filter(({ pass }) => pass !== root)
     .sort((a, b) => a.pass - b.pass || byOffset(a, b))
     .map((window) => load(input, window));
 
-  /** Whether repairs over that place, each joined with the next one, lead from a window to one that is an end. */
-  function leads(from: W, isEnd: (one: Loaded<W>) => boolean): boolean {
+  /** Where repairs found products of the first pass: the offset there, and how much lower the repair's is. */
+  const found = repairs.flatMap(({ window, ids }) => {
+    const known = ids.findIndex((id) => id > 0 && holderOf(id) > 0);
+    const holder = base[holderOf(ids[known] ?? 0) - 1];
+    if (holder === undefined) return [];
+    const offset = startOf(holder) + idsOf(holder).indexOf(ids[known] ?? 0);
+    return [{ pass: window.pass, offset, shift: offset - startOf(window) - known }];
+  });
+
+  /** Whether repairs, each joined with the next one, lead from a window to one that is an end. */
+  function leads(from: W, isEnd: (one: Loaded<W>) => boolean, mayFollow = (_a: W, _b: W) => true): boolean {
     const reached = [load(input, from)];
     for (const one of reached) {
       if (isEnd(one)) return true;
-      const next = repairs.filter((repair) => !reached.includes(repair) && touch(one.window, repair.window));
+      const next = repairs.filter((repair) => !reached.includes(repair) && mayFollow(one.window, repair.window));
       reached.push(...next.filter((repair) => overlap(one, repair).isJoined));
     }
     return false;
   }
 
-  const isHead = ({ window }: Loaded<W>) => window.page === 1;
+  /** The last window with items: empty windows after the end have no seam. */
+  const last = base.findLastIndex(({ items }) => items > 0);
+  const end = base[last];
   const isEnd = ({ window }: Loaded<W>) => holdsEnd(window);
-  /** Without empty windows after the end, which have no seam. */
-  const filled = base.slice(0, base.findLastIndex(({ items }) => items > 0) + 1);
-  const end = filled.at(-1);
-  let isHeaded = base[0]?.page === 1;
   let isEnded = end !== undefined && leads(end, isEnd);
-  const states = first.joined.slice(0, Math.max(0, filled.length - 1)).map((isJoined, at) => {
-    const [before, after] = filled.slice(at, at + 2);
+  let isHeaded = base[0]?.page === 1;
+  const states = first.joined.slice(0, Math.max(0, last)).map((isJoined, at) => {
+    const [before, after] = base.slice(at, at + 2);
     if (isJoined || before === undefined || after === undefined) return 'j';
     const other = load(input, after);
     return leads(before, (one) => overlap(one, other).isJoined) ? 'r' : 'o';
   });
-  // Repairs may lead to another head or end than the first pass has.
-  for (const [at, after] of filled.slice(1).entries()) {
-    if (states[at] !== 'o') continue;
-    if (leads(filled[at] as W, isEnd)) {
-      states.fill('r', at);
-      isEnded = true;
-      break;
-    }
-    if (leads(after, isHead)) {
-      states.fill('r', 0, at + 1);
-      isHeaded = true;
-    }
+  // Repairs over a place may lead to another head or end than the first pass has read: edits move products there.
+  for (const at of states.keys()) {
+    const [before, after] = base.slice(at, at + 2);
+    if (states[at] !== 'o' || before === undefined || after === undefined) continue;
+    const toEnd = leads(before, isEnd, touch);
+    const toHead = !toEnd && leads(after, ({ window }) => window.page === 1, touch);
+    isEnded ||= toEnd;
+    isHeaded ||= toHead;
+    for (const [other, state] of states.entries())
+      if (state === 'o' && ((toEnd && other >= at) || (toHead && other <= at))) states[other] = 'r';
   }
 
-  const gaps: (number | null)[] = states.flatMap((state, at) => (state === 'o' ? [startOf(base[at + 1] as W)] : []));
-  if (end !== undefined && !isEnded) gaps.push(null);
+  function shiftAt(offset: number): number {
+    const newest = found.filter(({ pass }) => pass === found.at(-1)?.pass);
+    const [near] = newest.sort((a, b) => Math.abs(a.offset - offset) - Math.abs(b.offset - offset));
+    return near?.shift ?? 0;
+  }
+
+  const gaps = states.flatMap((state, at): Gap[] => {
+    const offset = startOf(base[at + 1] as W);
+    return state === 'o' ? [{ offset, shift: shiftAt(offset) }] : [];
+  });
+  if (end !== undefined && !isEnded) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
   const isChain = isHeaded && isEnded && gaps.length === 0;
 
   return {
@@ -245,7 +263,6 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     stoodStill: first.isStill && end !== undefined && holdsEnd(end),
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,
-    /** Offsets in the first pass of windows that are not joined with the one before; null: of the end of the list. */
     gaps,
     /** Products whose order differs between a window and its neighbour: the list has no stable order. */
     disorder: first.disorder,

@@ -79,7 +79,7 @@ export function startsBy({ from }: Pick<Pass, 'from'>, since: number): boolean {
 
 /** Examines the seams of a list. Two windows show a product alike if both show the same content, also what is ignored. */
 function examine(store: Reader, input: Omit<Parameters<typeof examineSeams<Applied>>[0], 'isAlike' | 'highest'>) {
-  const { changes, products, runs } = store;
+  const { products, runs } = store;
   let recent: (readonly [Applied, ReadonlyMap<number, number>])[] = [];
 
   function shownIn(window: Applied): ReadonlyMap<number, number> {
@@ -88,11 +88,8 @@ function examine(store: Reader, input: Omit<Parameters<typeof examineSeams<Appli
     return found;
   }
 
-  function isAlike(id: number, a: Applied, b: Applied): boolean {
-    const [earlier, later] = a.seq < b.seq ? [a.seq, b.seq] : [b.seq, a.seq];
-    const isSame = products.changedSeq(id) <= earlier || (changes.laterOf(id, earlier) ?? later + 1) > later;
-    return isSame && shownIn(a).get(id) === shownIn(b).get(id);
-  }
+  const isAlike = (id: number, a: Applied, b: Applied) =>
+    products.changedSeq(id) <= Math.min(a.seq, b.seq) && shownIn(a).get(id) === shownIn(b).get(id);
   return examineSeams({ ...input, highest: products.lastId(), isAlike });
 }
 
@@ -106,30 +103,7 @@ export function isClosed(store: Reader, { runId, pass, kind, seam }: Pass): bool
   if (isWhole(windows)) return true;
   if (kind === 'list' || kind === 'settle' || seam === 0) return false;
   const idsOf = (window: Applied) => store.runs.idsOf(runId, pass, window);
-  return examine(store, { windows, root: pass, idsOf, modifiedIn: () => () => -1 }).stoodStill;
-}
-
-/** Tolerance: `Date` counts whole seconds, and the duration of the response is subtracted from it. */
-const CLOCK_STEP_MS = 2_000;
-const CLOCK_SHARE = 0.1;
-
-/** Whether the pass is a settling delta, and the source's clock advanced by the overlap since the pass before it ended. */
-export function hasWaited(store: Reader, passes: readonly Pass[], at: number, overlapMs: number): boolean {
-  const [before, pass] = [passes[at - 1], passes[at]];
-  if (before?.sourceTime == null || pass?.kind !== 'settle' || pass.sourceTime === null) return false;
-  const start = store.runs.passStart(before.runId, before.pass);
-  const end = store.runs.passEnd(before.runId, before.pass);
-  if (start === null || end === null) return false;
-  // Includes any jump of this machine's clock. Most jumps make the result too late, and then the run just waits again.
-  const asked = before.sourceTime + (end - start);
-  const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
-  return pass.sourceTime - asked >= overlapMs - toleranceMs;
-}
-
-/** Whether the pass tells all that happened before it: a settling delta, late enough, that one response held. */
-export function isSettled(store: Reader, passes: readonly Pass[], at: number, overlapMs: number): boolean {
-  const pass = passes[at];
-  return pass !== undefined && hasWaited(store, passes, at, overlapMs) && isClosed(store, pass);
+  return examine(store, { windows, root: pass, idsOf, modifiedIn: () => -1 }).stoodStill;
 }
 
 /** How many items repeat a product of the same answer. */
@@ -143,56 +117,8 @@ function newestTotal(windows: readonly Applied[]): number {
   return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
 }
 
-/**
- * Notes which products the deltas of a run show as modified.
- * @param settled passes that tell all that happened before them: what only later ones tell happened after it
- * @param highest the highest id
- * @param idsIn the products that a pass shows
- * @returns for each product the last pass that showed it, as `modifiedIn` of examineSeams
- */
-function noteModified(
-  passes: readonly Pass[],
-  settled: readonly number[],
-  highest: number,
-  idsIn: (pass: number) => readonly number[],
-) {
-  /** The last pass up to `until`, plus one. */
-  const told = [...settled, Number.POSITIVE_INFINITY].map((until) => ({
-    until,
-    modified: new Uint8Array(highest + 1),
-  }));
-
-  function mark(roots: readonly Pass[]): void {
-    const marking = new Set(roots.map(({ pass }) => pass));
-    // A repair of a delta shows what was modified, too.
-    for (const { pass, root } of passes.filter((one) => marking.has(one.root))) {
-      const ids = idsIn(pass);
-      for (const { modified } of told.filter(({ until }) => until >= pass))
-        for (const id of ids) modified[id] = Math.max(modified[id] ?? 0, root + 1);
-    }
-  }
-
-  /**
-   * A control also tells what was modified before the run. So it counts when a settling delta was read after it, for
-   * products that were not read since: one that lives then was modified before, if that delta does not tell of it.
-   */
-  const control = passes.find((pass) => isControl(pass, passes));
-  const settling = passes.find(({ kind, pass }) => kind === 'settle' && pass > (control?.pass ?? pass));
-  if (control !== undefined && settling !== undefined) {
-    mark([control]);
-    for (const { pass } of passes.filter((one) => one.pass > settling.pass && !isDelta(one)))
-      for (const id of idsIn(pass)) for (const { modified } of told) modified[id] = 0;
-  }
-  mark(passes.filter((pass) => isDelta(pass) || (pass.kind === 'catchup' && pass !== control)));
-
-  return (until: number): ((id: number) => number) => {
-    const modified = told.find((one) => one.until > until)?.modified;
-    return (id) => (modified?.[id] ?? 0) - 1;
-  };
-}
-
 /** What a run has read so far, and how complete it is. @param before assess only passes before this one */
-export function assessRun(store: Reader, runId: number, overlapMs: number, before = Number.POSITIVE_INFINITY) {
+export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY) {
   const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
   const reads = new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)]));
   const highest = store.products.lastId();
@@ -201,6 +127,9 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
   const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
   const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
+  /** The last pass that showed a product as modified, plus one. */
+  const modified = new Uint8Array(highest + 1);
+
   function idsOf(window: Applied): number[] {
     const ids = store.runs.idsOf(runId, window.pass, window);
     // A control also shows what was withdrawn long before.
@@ -209,9 +138,8 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
     return ids;
   }
 
-  const settled = passes.filter((_, at) => isSettled(store, passes, at, overlapMs)).map(({ pass }) => pass);
-  const modifiedIn = noteModified(passes, settled, highest, (pass) => (reads.get(pass) ?? []).flatMap(idsOf));
-  const everModifiedIn = modifiedIn(passes.length);
+  const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
+
   const lastSettle = passes.findLast(({ kind }) => kind === 'settle')?.pass ?? -1;
 
   function assessList(root: Pass) {
@@ -219,12 +147,12 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
     const exact = isWhole(reads.get(root.pass) ?? []);
     const seams = exact || root.seam === 0 ? null : examine(store, { windows, root: root.pass, idsOf, modifiedIn });
-    const places = examinePlaces(store, windows, root.pass, (id) => everModifiedIn(id) > root.pass);
+    const places = examinePlaces(store, windows, root.pass, (id) => modifiedIn(id) > root.pass);
     const unmodified = createIdSet(highest);
     let [repeated, unmodifiedRepeats] = [seams?.repeated ?? 0, 0];
     if (seams === null) {
       for (const ids of windows.map(idsOf)) {
-        const still = ids.filter((id) => everModifiedIn(id) <= root.pass);
+        const still = ids.filter((id) => modifiedIn(id) <= root.pass);
         unmodified.addAll(still);
         repeated += repeatsIn(ids);
         unmodifiedRepeats += repeatsIn(still);
@@ -259,6 +187,30 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
     };
   }
 
+  function mark(roots: readonly Pass[]): void {
+    const marking = new Set(roots.map(({ pass }) => pass));
+    // A repair of a delta shows what was modified, too.
+    for (const { pass, root } of passes.filter((one) => marking.has(one.root))) {
+      for (const id of (reads.get(pass) ?? []).flatMap(idsOf)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+    }
+  }
+
+  /**
+   * A control also tells what was modified before the run. So it counts when a settling delta was read after it, for
+   * products that were not read since: one that lives then was modified before, if that delta does not tell of it.
+   */
+  function markControl(): void {
+    const control = passes.find(({ pass }) => controls.has(pass));
+    const settled = passes.find(({ kind, pass }) => kind === 'settle' && pass > (control?.pass ?? pass));
+    if (control === undefined || settled === undefined) return;
+    mark([control]);
+    const later = passes.filter(({ kind, pass }) => pass > settled.pass && !isDelta({ kind }));
+    for (const { pass } of later)
+      for (const window of reads.get(pass) ?? []) for (const id of idsOf(window)) modified[id] = 0;
+  }
+
+  markControl();
+  mark(passes.filter((pass) => isDelta(pass) || (pass.kind === 'catchup' && !controls.has(pass.pass))));
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
   const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
   const lists = read.filter(({ pass }) => !controls.has(pass.pass));
@@ -276,7 +228,7 @@ export function assessRun(store: Reader, runId: number, overlapMs: number, befor
     /** Products in the newest reading of the whole list. */
     listed,
     /** How many of the products that were seen the source's total should count. */
-    counted: () => countProducts(store, passes.filter(isDelta), listed, everModifiedIn),
+    counted: () => countProducts(store, passes.filter(isDelta), listed, modifiedIn),
     /** What the last pass read cannot have changed meanwhile. */
     closed,
     /** Number of the last pass. */
@@ -311,8 +263,8 @@ export function repairsOf({ pass, windows, total, seams, repairs, places }: Read
   const found = new Map<string, Window>();
   // The source's total may be wrong, but the end of the list is not far behind what was read.
   const end = Math.min(total, windows.reduce((most, window) => Math.max(most, endOf(window)), 0) + perPage);
-  for (const offset of seams.gaps) {
-    const centre = offset ?? end;
+  for (const { offset, shift } of seams.gaps) {
+    const centre = (offset ?? end) - (offset === null ? 0 : shift);
     const low = Math.floor(centre - reach);
     // A window that reaches beyond the end comes back short, which shows that it holds the end.
     const high = offset === null ? centre + 1 : Math.ceil(centre + reach);

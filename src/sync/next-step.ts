@@ -3,16 +3,7 @@ import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import {
-  type Assessment,
-  assessRun,
-  hasWaited,
-  isClosed,
-  isDelta,
-  isSettled,
-  passClocks,
-  repairsOf,
-} from './evidence.ts';
+import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
 import { isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
@@ -21,6 +12,7 @@ import {
   type Conclusion,
   compareCount,
   conclude,
+  isToldAgain,
   proofLists,
   type Settling,
   seamsOf,
@@ -34,6 +26,29 @@ import {
 
 /** Maximum waits of one run. After them it is open and concludes nothing. */
 const MAX_SETTLES = 4;
+
+/** Tolerance: `Date` counts whole seconds, and the duration of the response is subtracted from it. */
+const CLOCK_STEP_MS = 2_000;
+const CLOCK_SHARE = 0.1;
+
+/** Whether the pass is a settling delta, and the source's clock advanced by the overlap since the pass before it ended. */
+function hasWaited(store: Reader, passes: readonly Pass[], at: number, overlapMs: number): boolean {
+  const [before, pass] = [passes[at - 1], passes[at]];
+  if (before?.sourceTime == null || pass?.kind !== 'settle' || pass.sourceTime === null) return false;
+  const start = store.runs.passStart(before.runId, before.pass);
+  const end = store.runs.passEnd(before.runId, before.pass);
+  if (start === null || end === null) return false;
+  // Includes any jump of this machine's clock. Most jumps make the result too late, and then the run just waits again.
+  const asked = before.sourceTime + (end - start);
+  const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
+  return pass.sourceTime - asked >= overlapMs - toleranceMs;
+}
+
+/** Whether the run's last pass is a delta that was read late enough, and that is complete. */
+function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): boolean {
+  const last = passes.at(-1);
+  return last !== undefined && hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);
+}
 
 /**
  * The time from which the next settling delta reads; milliseconds since 1970: the run's source time, less the overlap,
@@ -61,8 +76,9 @@ type Step =
 
 export type StepSettings = ConcludeSettings & Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups'>;
 
-/** Repairs of one list, and how many of them before a settling delta tells what they read in vain. */
+/** Repairs of one list. */
 const MAX_REPAIRS = 5;
+/** Repairs of one list before the run settles: what was modified before the settling delta joins windows only after it. */
 const MAX_ROUNDS = 2;
 /** `Date` counts whole seconds, and so do the change times of some services. */
 export const DATE_STEP_MS = 1_000;
@@ -72,7 +88,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const passes = store.runs.passes(run.id);
   const last = passes.at(-1);
   if (last === undefined) throw new Error(`run ${run.id} has no pass`);
-  const settled = isSettled(store, passes, passes.length - 1, settings.overlapMs);
+  const settled = isSettled(store, passes, settings.overlapMs);
   const settles = passes.filter(({ kind }) => kind === 'settle').length;
   // Further deltas would hold the same product.
   const isStuck = passes
@@ -83,7 +99,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const settling: Settling = { settled, nextFrom };
   let assessed: Assessment | null = null;
   function assessment(): Assessment {
-    assessed ??= assessRun(store, run.id, settings.overlapMs);
+    assessed ??= assessRun(store, run.id);
     return assessed;
   }
   return {
@@ -137,16 +153,19 @@ function stopAtUnreadable(situation: Situation): NextPass | 'finish' | null {
   return situation.conclusion().mustSettle ? 'finish' : (lookUpUnseen(situation) ?? 'finish');
 }
 
-/** A settling delta that was read too early, or that moved while it was read, is read again. Not if it is the whole list. */
+/** A settling delta that was read too early, or that moved while it was read, is read again. */
 function settleAgain(situation: Situation): NextPass | 'finish' | null {
-  const { store, last, settled, settles } = situation;
-  if (last.kind !== 'settle' || settled) return null;
-  return settles < MAX_SETTLES && !isWholeCatalog(store, last) ? settlePass(situation) : 'finish';
+  if (situation.last.kind !== 'settle' || situation.settled) return null;
+  return situation.settles < MAX_SETTLES ? settlePass(situation) : 'finish';
 }
 
-/** A delta follows each pass during which products may have been modified. What moves while a delta is read, settling tells. */
-function readDelta({ store, run, passes, last, overlapMs }: Situation): NextPass | null {
-  if (isClosed(store, last) || (isDelta(last) && last.pass > 0)) return null;
+/**
+ * A delta follows each pass during which products may have been modified, and a delta that moved, unless settling tells it
+ * again. It asks from where the settling delta is going to ask.
+ */
+function readDelta({ store, run, passes, last, overlapMs, settling }: Situation): NextPass | null {
+  if (isClosed(store, last)) return null;
+  if (isDelta(last) && (settling.nextFrom === null || isToldAgain(last, settling))) return null;
   const from = settlesFrom(store, run, passes, overlapMs);
   const readUpTo = store.readUpTo();
   const isPlain = run.kind === 'full' && last.seam === 0 && !passes.some(isDelta);
@@ -168,7 +187,7 @@ function readEarlierDelta({ store, run, passes, overlapMs }: Situation): NextPas
     passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from + DATE_STEP_MS);
   const meanwhile = clockPutBack(first, later, overlapMs);
   const froms = passes.flatMap(({ kind, from }) => (kind === 'delta' && from !== null ? [from] : []));
-  const earlier = froms.filter((from, at) => at > 0 && from < Math.min(...froms.slice(0, at))).length;
+  const earlier = froms.filter((from, at) => at > 0 && from < Math.min(...froms.slice(0, at)) - DATE_STEP_MS).length;
   if (meanwhile !== null && earlier < MAX_EARLIER && !asked(meanwhile, 'delta', 'settle')) {
     return { kind: 'delta', from: meanwhile };
   }

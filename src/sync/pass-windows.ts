@@ -31,8 +31,8 @@ function controlsOf(store: Reader, pass: Pass, count: number): number[] {
 }
 
 /** Lookups of unseen products, between others that must find a product: only these show that the lookup works. */
-function plannedLookups(store: Reader, pass: Pass, overlapMs: number) {
-  const unseen = store.removals.unseen(assessRun(store, pass.runId, overlapMs, pass.pass).seen);
+function plannedLookups(store: Reader, pass: Pass) {
+  const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen);
   // Starts elsewhere in each run: products that lookups find, but lists do not show, must not crowd out the others.
   const from = (pass.runId * LOOKUPS) % Math.max(1, unseen.length);
   const turn = [...unseen.slice(from), ...unseen.slice(0, from)].slice(0, LOOKUPS);
@@ -48,11 +48,11 @@ function plannedLookups(store: Reader, pass: Pass, overlapMs: number) {
  * Which windows a pass reads, and what it adds to their tasks. Depends on the passes before it, so that a resumed pass has the
  * same plan. Repairs and lookups also depend on what the mirror knows meanwhile: a resumed one may read more windows.
  */
-function planPass(store: Reader, pass: Pass, { overlapMs }: Pick<RunSettings, 'overlapMs'>) {
+function planPass(store: Reader, pass: Pass) {
   const taskOf = () => ({});
-  if (pass.kind === 'lookup') return plannedLookups(store, pass, overlapMs);
+  if (pass.kind === 'lookup') return plannedLookups(store, pass);
   if (pass.kind === 'repair') {
-    const { lists } = assessRun(store, pass.runId, overlapMs, pass.pass);
+    const { lists } = assessRun(store, pass.runId, pass.pass);
     const list = lists.find((read) => read.pass.pass === pass.root);
     return { plan: createFixedPlan(list === undefined ? [] : repairsOf(list)), taskOf };
   }
@@ -76,7 +76,7 @@ const LEAST_PART = 4;
  */
 export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings) {
   const { runId, from } = pass;
-  const { plan, taskOf: lookUp } = planPass(store, pass, limits);
+  const { plan, taskOf: lookUp } = planPass(store, pass);
   const pending = new Map<string, FetchTask>();
   const arrived = new Set<string>();
   const givenUp = new Set<string>();

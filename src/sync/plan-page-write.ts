@@ -86,6 +86,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   /** Without their changes, which are numbered when they are written. */
   const rows: Omit<NewRows, 'seq'>[] = [];
   let later: Pick<IdSet, 'has'> | undefined;
+  /** The oldest change that an outdated read of this page does not show. */
+  let outdatedFrom = Number.POSITIVE_INFINITY;
   let nextId = 0;
 
   function newId(count = 1): number {
@@ -137,7 +139,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     }
     if (known === undefined) return id;
     shown.delete(id);
-    if (found.kind !== 'changed' && !sameContent(known.body, product.body, volatileFields)) {
+    const isKept = found.kind === 'same' || found.kind === 'withdrawn' || found.kind === 'partial';
+    if (isKept && !sameContent(known.body, product.body, volatileFields)) {
       shown.set(id, contentDigest(product.body, volatileFields));
     }
     // A place behind this one showed the former content, and this one counts instead.
@@ -145,6 +148,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
       shown.set(id, BEHIND + contentDigest(known.body, volatileFields));
     }
     if (found.kind === 'changed') changed.set(vbid, { known, product, change: found.change });
+    // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
+    if (found.kind === 'outdated') outdatedFrom = Math.min(outdatedFrom, known.changedSeq);
     return id;
   }
 
@@ -179,6 +184,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     partial,
     leftOut,
     shownAgain: from === null ? [] : shownAgain(context, captured, form),
+    outdatedFrom,
   };
 }
 
@@ -207,7 +213,7 @@ export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPa
     rejected: rejected.length,
     requests,
     doubt: captured.doubt,
-    seq: store.changes.lastSeq(),
+    seq: Math.min(store.changes.lastSeq(), draft.outdatedFrom - 1),
     ids: draft.ids.flatMap((id) => {
       const digest = draft.shown.get(id);
       return digest === undefined ? id : [id, -digest];

@@ -17,7 +17,7 @@ export interface Settling {
 }
 
 /** Whether the next settling delta tells what this delta told, so that this one need not be whole. */
-function isToldAgain({ kind, from }: Pass, { nextFrom }: Settling): boolean {
+export function isToldAgain({ kind, from }: Pass, { nextFrom }: Settling): boolean {
   return nextFrom !== null && kind === 'delta' && startsBy({ from: nextFrom }, from ?? 0);
 }
 

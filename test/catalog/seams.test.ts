@@ -27,7 +27,7 @@ function examine(
     windows,
     root: 0,
     idsOf: ({ ids }) => ids,
-    modifiedIn: () => (id) => modified.get(id) ?? -1,
+    modifiedIn: (id) => modified.get(id) ?? -1,
     isAlike,
     highest: 100,
   });
@@ -43,7 +43,7 @@ it('seams are joined if the list does not change, and the run is sealed', () => 
 
 it('seams are open if neighbours share no product', () => {
   const report = examine([window(1, range(1, 11)), window(2, range(12, 22)), window(3, range(20, 22))]);
-  expect(report).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [10] });
+  expect(report).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [{ offset: 10, shift: 0 }] });
 });
 
 it('seams are not joined by a product that was modified between the reads', () => {
@@ -65,9 +65,9 @@ it('seams of a delta may be joined by products that this delta lists, but not by
 it('seams are closed by a repair that reaches both sides', () => {
   const gap = [window(1, range(1, 11)), window(2, range(12, 22)), window(3, range(20, 25))];
   expect(examine([...gap, window(2, range(5, 15), 2)])).toMatchObject({ sealed: true, states: ['r', 'j'] });
-  // It reaches only one side.
+  // It reaches only one side; the shift says where to read next.
   const oneSide = examine([...gap, window(1, range(2, 12), 2)]);
-  expect(oneSide).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [10] });
+  expect(oneSide).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [{ offset: 10, shift: 1 }] });
 });
 
 it('seams are open where neighbours share nothing, although a chain of other windows leads around', () => {
@@ -99,7 +99,7 @@ it('seams are not closed by a repair without items: it shows neither the head no
   const torn = [window(1, range(1, 11)), window(2, range(12, 15))];
   expect(examine([...torn, window(1, [], 2)])).toMatchObject({ sealed: false, states: ['o'] });
   const endless = [window(1, range(1, 11)), window(2, range(9, 19))];
-  expect(examine([...endless, window(1, [], 2)])).toMatchObject({ sealed: false, gaps: [null] });
+  expect(examine([...endless, window(1, [], 2)])).toMatchObject({ sealed: false, gaps: [{ offset: null }] });
 });
 
 it('seams are not joined by a product that the list has at two distant places', () => {
@@ -129,7 +129,7 @@ it('seams are joined although products vanished from the end of a window before 
 
 it('seams prove nothing without the end of the list', () => {
   const full = [window(1, range(1, 11)), window(2, range(9, 19))];
-  expect(examine(full)).toMatchObject({ sealed: false, states: ['j'], gaps: [null] });
+  expect(examine(full)).toMatchObject({ sealed: false, states: ['j'], gaps: [{ offset: null }] });
   const doubted = { ...window(3, range(17, 22)), doubt: 'it is short' };
   expect(examine([...full, doubted]).sealed).toBe(false);
   expect(examine([...full, window(3, [])]).sealed).toBe(false);

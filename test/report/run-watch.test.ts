@@ -73,7 +73,7 @@ it('seams close between neighbours that share a product, until the run has noted
     const shared = windows.slice(1).map(({ ids: after }, at) => windows[at]?.ids.some((id) => after.includes(id)));
     expect(seamsIn(store, run.id, watch).get(0)).toBe(shared.map((some) => (some ? 'j' : 'o')).join(''));
 
-    const assessment = assessRun(store, run.id, 0);
+    const assessment = assessRun(store, run.id);
     writeUnder(store.keeperLease, START, ({ runs }) => runs.noteSeams(run.id, seamsOf(assessment)));
     const judged = assessment.lists[0]?.seams?.states ?? [];
     expect(seamsIn(store, run.id, watch).get(0)).toBe(judged.join(''));

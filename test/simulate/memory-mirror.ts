@@ -19,8 +19,7 @@ interface Row {
   readonly id: number;
   readonly vbid: string;
   body: string;
-  /** Of its changes. */
-  readonly seqs: number[];
+  changedSeq: number;
   removed: boolean;
 }
 
@@ -65,15 +64,12 @@ export function createMemoryMirror(settings: RunSettings) {
     incarnation: 'memory',
     readUpTo: () => null,
     clockSeen: () => null,
-    changes: {
-      lastSeq: () => seq,
-      laterOf: (id: number, after: number) => least(rows[id - 1]?.seqs.filter((one) => one > after) ?? []),
-    },
+    changes: { lastSeq: () => seq },
     // No run came before.
     recentRuns: { read: () => [] },
     products: {
       lastId: () => rows.length,
-      changedSeq: (id: number) => rows[id - 1]?.seqs.at(-1) ?? 0,
+      changedSeq: (id: number) => rows[id - 1]?.changedSeq ?? 0,
       find: (vbid: string) => byKey.get(vbid),
       living: () => rows.filter(({ removed }) => !removed).length,
     },
@@ -123,9 +119,7 @@ export function createMemoryMirror(settings: RunSettings) {
   function remove(ids: Iterable<number>): void {
     for (const id of ids) {
       const row = living(id);
-      if (row === undefined) continue;
-      row.removed = true;
-      row.seqs.push(++seq);
+      if (row !== undefined) [row.removed, row.changedSeq] = [true, ++seq];
     }
   }
 
@@ -148,14 +142,12 @@ export function createMemoryMirror(settings: RunSettings) {
     const context = { ...settings, store, runId, reads: createAppliedReads(store, runId), twice: new Set<string>() };
     const draft = draftPage(context, waiting, true);
     for (const { id, product } of draft.created.values()) {
-      const row = { id, vbid: product.vbid, body: product.body, seqs: [++seq], removed: false };
+      const row = { id, vbid: product.vbid, body: product.body, changedSeq: ++seq, removed: false };
       rows.push(row);
       byKey.set(product.vbid, row);
     }
     for (const { known, product } of draft.changed.values()) {
-      const row = rows[known.id - 1];
-      row?.seqs.push(++seq);
-      Object.assign(row ?? {}, { body: product.body, removed: false });
+      Object.assign(rows[known.id - 1] ?? {}, { body: product.body, changedSeq: ++seq, removed: false });
     }
     remove(draft.withdrawn);
     pin(captured);

@@ -34,13 +34,7 @@ function concluded(
   withdrawnAs: 'updated' | 'removed' = 'updated',
 ) {
   const { store, run } = sketchRun({ products: 14, passes, ...sketch });
-  return conclude(
-    store,
-    run,
-    assessRun(store, run.id, 5 * MINUTE),
-    { settled, nextFrom: null },
-    { withdrawnAs, untoldFields: [] },
-  );
+  return conclude(store, run, assessRun(store, run.id), { settled, nextFrom: null }, { withdrawnAs, untoldFields: [] });
 }
 
 it.each<[string, readonly PassSketch[]]>([
@@ -233,7 +227,7 @@ it('a conclusion must settle if it leaves a delta in part that the settling delt
   const torn = list({ ids: ids(11, 14) }, { kind: 'delta' });
   function after(nextFrom: number | null) {
     const { store, run } = sketchRun({ products: 25, passes: [still, torn] });
-    const assessment = assessRun(store, run.id, 5 * MINUTE);
+    const assessment = assessRun(store, run.id);
     return conclude(store, run, assessment, { settled: false, nextFrom }, { withdrawnAs: 'updated', untoldFields: [] });
   }
   expect(after(START - MINUTE)).toMatchObject({ proof: 'sealed', reasons: [], mustSettle: true });
@@ -249,7 +243,7 @@ it('a conclusion must settle for a delta that stood still, if what joins its win
   const delta: PassSketch = { perPage: 20, windows, kind: 'delta' };
   const later: PassSketch = { kind: 'delta', from: START + MINUTE, windows: [{ ids: ids(16, 20) }] };
   const { store, run } = sketchRun({ products: 25, passes: [whole, delta, later] });
-  const assessment = assessRun(store, run.id, 5 * MINUTE);
+  const assessment = assessRun(store, run.id);
   const settling = { settled: false, nextFrom: START - MINUTE };
   const found = conclude(store, run, assessment, settling, { withdrawnAs: 'updated', untoldFields: [] });
   expect(found).toMatchObject({ proof: 'sealed', mustSettle: true });
@@ -263,7 +257,7 @@ it('a conclusion must settle before it moves the watermark on a list whose delta
   const found = conclude(
     store,
     run,
-    assessRun(store, run.id, 5 * MINUTE),
+    assessRun(store, run.id),
     { settled: false, nextFrom: null },
     { withdrawnAs: 'updated', untoldFields: [] },
   );
@@ -308,7 +302,7 @@ it('products of deltas and lookups count as seen, but not as listed', () => {
       },
     ],
   });
-  const { seen, listed } = assessRun(store, run.id, 5 * MINUTE);
+  const { seen, listed } = assessRun(store, run.id);
   expect(ids(1, 20).filter((id) => seen.has(id))).toEqual(ids(1, 16));
   expect(ids(1, 20).filter((id) => listed.has(id))).toEqual(ids(1, 14));
 });
@@ -338,7 +332,7 @@ it.each<[string, PassSketch, boolean]>([
 
 function repairsAfter(...passes: PassSketch[]): string[] {
   const { store, run } = sketchRun({ products: 160, passes });
-  const { list: read } = assessRun(store, run.id, 5 * MINUTE);
+  const { list: read } = assessRun(store, run.id);
   const windows = read === undefined ? [] : repairsOf(read);
   return windows.map(({ page, perPage }) => `${(page - 1) * perPage}-${page * perPage - 1}`);
 }
@@ -397,13 +391,4 @@ it('a total that counts each product once is not met by the second place of a pr
   // Product 5 is where 12 was, and 13 items were listed.
   expect(agrees([9, 9, 10, 11, 5], 13)).toBe(false);
   expect(agrees([9, 9, 10, 11, 5], 12)).toBe(false);
-});
-
-it('a settling delta decides about the seams before it, and later deltas do not', () => {
-  const settle: PassSketch = { ...DELTA, kind: 'settle', at: 8 * MINUTE };
-  const later: PassSketch = { ...DELTA, windows: [{ ids: [9, 10] }], at: 9 * MINUTE };
-  expect(concluded([list(), DELTA, settle, later])).toMatchObject({ proof: 'sealed' });
-  expect(concluded([list(), DELTA, { ...settle, at: 2 * MINUTE }, later])).toMatchObject({ proof: 'open' });
-  const moved = { ...settle, windows: [...(list().windows ?? [])] };
-  expect(concluded([list(), DELTA, moved, later])).toMatchObject({ proof: 'open' });
 });

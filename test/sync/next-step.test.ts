@@ -114,6 +114,12 @@ it('the next step of a full run reads plain pages with a delta that reaches back
   expect(stepAfter([{ ...LIST, seam: 0 }], { watermarkAgo: 60 * MINUTE })).toBe('delta since -65 min');
 });
 
+it('the next step of a full run of plain pages reads a delta after a long one that reaches back to the watermark', () => {
+  const plain = { ...LIST, seam: 0 };
+  const long = { ...MOVING, seam: 0, from: START - 65 * MINUTE };
+  expect(stepAfter([plain, long], { watermarkAgo: 60 * MINUTE })).toBe('delta since -5 min');
+});
+
 it('the next step of a full run reads the list again in reverse, then looks products up, while an open run has not seen all', () => {
   const again = [UNORDERED, DELTA, { ...UNORDERED, reversed: true }, DELTA];
   const more = { products: 20 };
@@ -183,19 +189,9 @@ it('a run that settles repairs a gap that the settling delta shows', () => {
   expect(stepAfter([LIST, DELTA, modified])).toBe('repair, of pass 0');
 });
 
-it('a run that settles repairs what two repairs before the settling delta did not', () => {
+it('a run that settles repairs a gap again that two repairs did not close before', () => {
   const torn = [TORN, DELTA, ...times(2, REPAIR, DELTA), { ...SETTLE, at: 12 * MINUTE }];
   expect(stepAfter(torn)).toBe('repair, of pass 0');
-});
-
-it('a run that settles does not settle again if the settling delta shows nearly every product', () => {
-  const windows = [
-    { ids: ids(1, 100), total: 200 },
-    { page: 2, ids: ids(101, 200), total: 200 },
-  ];
-  const whole: PassSketch = { perPage: 100, windows };
-  const settle: PassSketch = { ...whole, kind: 'settle', at: 8 * MINUTE };
-  expect(stepAfter([whole, DELTA, settle], { products: 200 })).toBe('finish');
 });
 
 it('a step tells the seams that it had to judge', () => {

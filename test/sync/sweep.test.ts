@@ -23,7 +23,7 @@ function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
     ...conclude(
       store,
       run,
-      assessRun(store, run.id, 5 * MINUTE),
+      assessRun(store, run.id),
       { settled: true, nextFrom: null },
       { withdrawnAs: 'updated', untoldFields: [] },
     ),
