@@ -136,21 +136,30 @@ export function createExit(context: FeedContext) {
     if ([...losses.values()].some(({ gone }) => gone.has(vbid))) lossOf(change).back.add(vbid);
   }
 
-  /** Counts what the changes after `from`, up to `upTo`, take away from a store with this view. */
-  async function judge(view: SinkView | undefined, from: number, upTo: number): Promise<void> {
-    const viewed = view?.tag ? viewedLog(prepare(view), view.tag, from, store.changes.prunedTo()) : null;
+  /**
+   * Counts what the changes after `from`, up to `upTo`, take away.
+   * @param views the view under which the store got them, and later ones. A later view brings back what it shows, and never
+   *   had what it did not show, so a change counts only if the product leaves each of them.
+   */
+  async function judge(views: readonly (SinkView | undefined)[], from: number, upTo: number): Promise<void> {
+    const prunedTo = store.changes.prunedTo();
+    const viewed = views.map((view) => (view?.tag ? viewedLog(prepare(view), view.tag, from, prunedTo) : null));
+    const filtered = viewed.flatMap((one) => one ?? []);
+    const keys = filtered.some((one) => one.keys === null)
+      ? null
+      : new Set(filtered.flatMap((one) => [...(one.keys ?? [])]));
     // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
     const filter: ChangeFilter =
-      viewed === null ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys: viewed.keys };
+      filtered.length === 0 ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys };
     const isDecided = createDecided(store);
     for (let at = from; at < upTo; ) {
       const { changes, to } = history.matching(at, STEP, filter);
       for (const change of changes.filter(({ seq }) => seq <= upTo)) {
-        const seen = viewed === null ? change : viewed.of(change);
-        if (seen === null) continue;
+        const seen = viewed.map((one) => (one === null ? change : one.of(change)));
         // Of what the log no longer holds it is not known whether the store had it.
-        if (seen.op !== 'removed') noteBack(change);
-        else if ((viewed === null || seen.before !== null) && !isDecided(change)) {
+        const leaves = seen.every((one, index) => one?.op === 'removed' && (!viewed[index] || one.before !== null));
+        if (seen.some((one) => one !== null && one.op !== 'removed')) noteBack(change);
+        else if (leaves && !isDecided(change)) {
           const { seq: last, at, vbid } = change;
           Object.assign(lossOf(change), { last, at }).gone.add(vbid);
         }
@@ -225,9 +234,10 @@ export function createExit(context: FeedContext) {
       const { count: failedBefore } = failed();
       const views = viewsSinceFill(store.sinks.views(sink.id), sink);
       const from = judgedTo ?? countedFrom(sink, views[0]?.after ?? backfillTo);
-      for (const [index, { view, after }] of views.entries()) {
+      for (const [index, { after }] of views.entries()) {
         const upTo = views[index + 1]?.after ?? changes.lastSeq();
-        if (from < upTo) await judge(view, Math.max(from, after), upTo);
+        const shown = views.slice(index).map(({ view }) => view);
+        if (from < upTo) await judge(shown, Math.max(from, after), upTo);
       }
       // Of these changes: to count what the store has evaluates the view for every product.
       const { count, last } = failed();
