@@ -60,7 +60,7 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
 
 /**
  * The unusual run that is still a problem: no usual run has read everything since, or a sink waits for its approval.
- * @returns it, with the names of the sinks that wait, and the number of a later run that is complete and not unusual
+ * @returns it, with the sinks that wait, and the number of a later run that is complete and not unusual
  */
 function unusualRun({ recentRuns, runs }: Store, sinks: readonly SinkRow[]) {
   const [newest] = recentRuns.read(null, 1);
@@ -71,7 +71,7 @@ function unusualRun({ recentRuns, runs }: Store, sinks: readonly SinkRow[]) {
   return {
     ...found,
     usualSince: isOver ? newest.id : undefined,
-    waiting: fed.flatMap(({ name, approvedRun }) => (approvedRun < found.run ? [name] : [])),
+    waiting: fed.filter(({ approvedRun }) => approvedRun < found.run),
   };
 }
 

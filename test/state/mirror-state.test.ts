@@ -120,7 +120,7 @@ const STATES: Record<string, Row> = {
       end(scene, {});
     },
     problems: ['unusual'],
-    page: /Run 1 is unusual.*because it is a copy\. Run 2, which came later, is not unusual: look whether the values are back.*Waiting for you: shop\. To send its changes: npx catchword sink approve shop\..*--newest/,
+    page: /Run 1 is unusual.*because it is a copy\. Run 2, which came later, is not unusual: look whether the values are back.*Waiting for you: shop\. How to let it go on: npx catchword sink list/,
   },
   'a usual run after an unusual one that a sink does not wait for': {
     arrange: (scene) => {
