@@ -36,7 +36,7 @@ export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' |
 }
 
 type EmptiedField = Pick<Unusual, 'field' | 'products' | 'living' | 'earlier'> & {
-  /** A later run that is complete and not unusual. */
+  /** A later full run that is complete and not unusual. */
   readonly usualSince?: number | undefined;
   /** Sinks that wait for an approval of the run. */
   readonly waiting?: readonly SinkRow[];

@@ -113,6 +113,15 @@ const STATES: Record<string, Row> = {
     },
     page: /Up to date/,
   },
+  'a delta, and a full run that is held, after an unusual run': {
+    arrange: (scene) => {
+      scene.unusual();
+      scene.ended({ proof: null }, 0, 'delta');
+      scene.ended({ state: 'held' });
+    },
+    problems: ['unusual', 'held'],
+    page: /Run 1 is unusual.*because it is a copy\. Check the source, and the settings/,
+  },
   'a usual run after an unusual one for which a sink waits': {
     arrange: (scene) => {
       scene.sink('shop', 'running');
