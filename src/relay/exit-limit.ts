@@ -117,6 +117,18 @@ function createDecided({ runs }: FeedContext['store']) {
   };
 }
 
+/** How each of these views shows the changes after `from`, and which changes may take something away or bring it back. */
+function judgesOf({ store, prepare }: FeedContext, views: readonly (SinkView | undefined)[], from: number) {
+  const prunedTo = store.changes.prunedTo();
+  const viewed = views.map((view) => (view?.tag ? viewedLog(prepare(view), view.tag, from, prunedTo) : null));
+  const read = viewed.flatMap((one) => (one === null ? [] : [one.keys]));
+  const keys = read.includes(null) ? null : new Set(read.flatMap((names) => [...(names ?? [])]));
+  // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
+  const filter: ChangeFilter =
+    read.length === 0 ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys };
+  return { viewed, filter };
+}
+
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
 export function createExit(context: FeedContext) {
   const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
@@ -142,15 +154,7 @@ export function createExit(context: FeedContext) {
    *   had what it did not show, so a change counts only if the product leaves each of them.
    */
   async function judge(views: readonly (SinkView | undefined)[], from: number, upTo: number): Promise<void> {
-    const prunedTo = store.changes.prunedTo();
-    const viewed = views.map((view) => (view?.tag ? viewedLog(prepare(view), view.tag, from, prunedTo) : null));
-    const filtered = viewed.flatMap((one) => one ?? []);
-    const keys = filtered.some((one) => one.keys === null)
-      ? null
-      : new Set(filtered.flatMap((one) => [...(one.keys ?? [])]));
-    // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
-    const filter: ChangeFilter =
-      filtered.length === 0 ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys };
+    const { viewed, filter } = judgesOf(context, views, from);
     const isDecided = createDecided(store);
     for (let at = from; at < upTo; ) {
       const { changes, to } = history.matching(at, STEP, filter);

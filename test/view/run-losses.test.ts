@@ -322,6 +322,7 @@ describe('a run that takes many products away', () => {
       await restart(view === null ? null : where(view));
       await until('the view is judged', () => mirror.sink().generation > generation || mirror.sink().state === 'held');
       if (mirror.sink().state === 'held') decide('release');
+      await until('the view is under way', () => mirror.sink().generation > generation);
       await mirror.caughtUp();
     }
     const size = products().size;
