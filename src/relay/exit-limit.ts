@@ -164,8 +164,7 @@ export function createExit(context: FeedContext) {
         const leaves = seen.every((one, index) => one?.op === 'removed' && (!viewed[index] || one.before !== null));
         if (seen.some((one) => one !== null && one.op !== 'removed')) noteBack(change);
         else if (leaves && !isDecided(change)) {
-          const { seq: last, at, vbid } = change;
-          Object.assign(lossOf(change), { last, at }).gone.add(vbid);
+          Object.assign(lossOf(change), { last: change.seq, at: change.at }).gone.add(change.vbid);
         }
       }
       at = Math.min(to, upTo);
@@ -239,8 +238,10 @@ export function createExit(context: FeedContext) {
       const views = viewsSinceFill(store.sinks.views(sink.id), sink);
       const from = judgedTo ?? countedFrom(sink, views[0]?.after ?? backfillTo);
       for (const [index, { after }] of views.entries()) {
-        const upTo = views[index + 1]?.after ?? changes.lastSeq();
-        const shown = views.slice(index).map(({ view }) => view);
+        const [upTo, shown] = [
+          views[index + 1]?.after ?? changes.lastSeq(),
+          views.slice(index).map(({ view }) => view),
+        ];
         if (from < upTo) await judge(shown, Math.max(from, after), upTo);
       }
       // Of these changes: to count what the store has evaluates the view for every product.
