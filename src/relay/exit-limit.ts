@@ -228,8 +228,7 @@ export function createExit(context: FeedContext) {
      * @returns whether it is held
      */
     holdIfTooMuchLeaves: async (sink: SinkRow): Promise<boolean> => {
-      const { cursor, backfillTo } = sink;
-      const { changes } = store;
+      const [{ cursor, backfillTo }, { changes }] = [sink, store];
       if (cursor < backfillTo || (judgedTo ?? cursor) >= changes.lastSeq()) return false;
       // What the view fails on is noted when it is delivered.
       noteViewFailures();
