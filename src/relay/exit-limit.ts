@@ -117,6 +117,18 @@ function createDecided({ runs }: FeedContext['store']) {
   };
 }
 
+/** How each of these views shows the changes after `from`, and which changes may take something away or bring it back. */
+function judgesOf({ store, prepare }: FeedContext, views: readonly (SinkView | undefined)[], from: number) {
+  const prunedTo = store.changes.prunedTo();
+  const viewed = views.map((view) => (view?.tag ? viewedLog(prepare(view), view.tag, from, prunedTo) : null));
+  const read = viewed.flatMap((one) => (one === null ? [] : [one.keys]));
+  const keys = read.includes(null) ? null : new Set(read.flatMap((names) => [...(names ?? [])]));
+  // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
+  const filter: ChangeFilter =
+    read.length === 0 ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys };
+  return { viewed, filter };
+}
+
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
 export function createExit(context: FeedContext) {
   const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
@@ -136,23 +148,23 @@ export function createExit(context: FeedContext) {
     if ([...losses.values()].some(({ gone }) => gone.has(vbid))) lossOf(change).back.add(vbid);
   }
 
-  /** Counts what the changes after `from`, up to `upTo`, take away from a store with this view. */
-  async function judge(view: SinkView | undefined, from: number, upTo: number): Promise<void> {
-    const viewed = view?.tag ? viewedLog(prepare(view), view.tag, from, store.changes.prunedTo()) : null;
-    // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
-    const filter: ChangeFilter =
-      viewed === null ? { op: ['removed', 'restored'] } : { op: ['updated', 'removed', 'restored'], keys: viewed.keys };
+  /**
+   * Counts what the changes after `from`, up to `upTo`, take away.
+   * @param views the view under which the store got them, and later ones. A later view brings back what it shows, and never
+   *   had what it did not show, so a change counts only if the product leaves each of them.
+   */
+  async function judge(views: readonly (SinkView | undefined)[], from: number, upTo: number): Promise<void> {
+    const { viewed, filter } = judgesOf(context, views, from);
     const isDecided = createDecided(store);
     for (let at = from; at < upTo; ) {
       const { changes, to } = history.matching(at, STEP, filter);
       for (const change of changes.filter(({ seq }) => seq <= upTo)) {
-        const seen = viewed === null ? change : viewed.of(change);
-        if (seen === null) continue;
+        const seen = viewed.map((one) => (one === null ? change : one.of(change)));
         // Of what the log no longer holds it is not known whether the store had it.
-        if (seen.op !== 'removed') noteBack(change);
-        else if ((viewed === null || seen.before !== null) && !isDecided(change)) {
-          const { seq: last, at, vbid } = change;
-          Object.assign(lossOf(change), { last, at }).gone.add(vbid);
+        const leaves = seen.every((one, index) => one?.op === 'removed' && (!viewed[index] || one.before !== null));
+        if (seen.some((one) => one !== null && one.op !== 'removed')) noteBack(change);
+        else if (leaves && !isDecided(change)) {
+          Object.assign(lossOf(change), { last: change.seq, at: change.at }).gone.add(change.vbid);
         }
       }
       at = Math.min(to, upTo);
@@ -216,8 +228,7 @@ export function createExit(context: FeedContext) {
      * @returns whether it is held
      */
     holdIfTooMuchLeaves: async (sink: SinkRow): Promise<boolean> => {
-      const { cursor, backfillTo } = sink;
-      const { changes } = store;
+      const [{ cursor, backfillTo }, { changes }] = [sink, store];
       if (cursor < backfillTo || (judgedTo ?? cursor) >= changes.lastSeq()) return false;
       // What the view fails on is noted when it is delivered.
       noteViewFailures();
@@ -225,9 +236,12 @@ export function createExit(context: FeedContext) {
       const { count: failedBefore } = failed();
       const views = viewsSinceFill(store.sinks.views(sink.id), sink);
       const from = judgedTo ?? countedFrom(sink, views[0]?.after ?? backfillTo);
-      for (const [index, { view, after }] of views.entries()) {
-        const upTo = views[index + 1]?.after ?? changes.lastSeq();
-        if (from < upTo) await judge(view, Math.max(from, after), upTo);
+      for (const [index, { after }] of views.entries()) {
+        const [upTo, shown] = [
+          views[index + 1]?.after ?? changes.lastSeq(),
+          views.slice(index).map(({ view }) => view),
+        ];
+        if (from < upTo) await judge(shown, Math.max(from, after), upTo);
       }
       // Of these changes: to count what the store has evaluates the view for every product.
       const { count, last } = failed();

@@ -3,6 +3,7 @@ import { COLUMNS } from '../catalog/fields.ts';
 import type { Run, Unusual } from '../catalog/run-types.ts';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { HeldPart } from '../store/rows/removals.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
 import { approvalText } from './sink-report.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
@@ -35,9 +36,10 @@ export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' |
 }
 
 type EmptiedField = Pick<Unusual, 'field' | 'products' | 'living' | 'earlier'> & {
-  /** A later run that is complete and not unusual. */
+  /** A later full run that is complete and not unusual. */
   readonly usualSince?: number | undefined;
-  readonly waiting?: readonly string[];
+  /** Sinks that wait for an approval of the run. */
+  readonly waiting?: readonly SinkRow[];
 };
 
 /** Characters of a field's name that are shown. */
@@ -68,7 +70,10 @@ export function unusualText({ field, products, living, earlier, usualSince, wait
       : `Run ${usualSince}, which came later, is not unusual: look whether the values are back (npx catchword product VBID).`;
   const advice = `The mirror took the changes, because it is a copy. ${next}`;
   const [first] = waiting;
-  const sinks = first === undefined ? '' : ` Waiting for you: ${waiting.join(', ')}. ${approvalText(first)}.`;
+  const sinks =
+    first === undefined
+      ? ''
+      : ` Waiting for you: ${waiting.map(({ name }) => name).join(', ')}. ${approvalText(first)}.`;
   return { title, advice: `${advice}${sinks}` };
 }
 

@@ -25,9 +25,19 @@ export function holdNumber({ generation, held }: Pick<SinkRow, 'generation' | 'h
   return createHash('sha256').update(text).digest().readUInt32BE();
 }
 
-/** How a sink that a run holds goes on: two ways, of which the operator chooses. @param name and the number of what holds it */
-export function approvalText(name: string): string {
-  return `To send its changes: npx catchword sink approve ${name}. Once the source is right again, send only what still differs: npx catchword sink approve ${name} --newest`;
+type HeldRow = Pick<SinkRow, 'name' | 'state' | 'held' | 'generation'>;
+
+/** The command that lets a held sink go on. It names what it approves, so that it never approves what comes next. */
+export function approveCommand(sink: Omit<HeldRow, 'state'>): string {
+  return `npx catchword sink approve ${sink.name} ${holdNumber(sink)}`;
+}
+
+/** How a sink that waits for a decision about a run goes on: two ways, of which the operator chooses. */
+export function approvalText(sink: HeldRow): string {
+  // The relay holds it in its next turn, or a view holds it: what is to be approved is not known yet.
+  if (sink.state !== 'held' || sink.held?.why !== 'run') return 'How to let it go on: npx catchword sink list';
+  const command = approveCommand(sink);
+  return `To send its changes: ${command}. Once the source is right again, send only what still differs: ${command} --newest`;
 }
 
 export function forecastText({ has, matching, created, updated, removed, failed, absent = [] }: ViewForecast): string {
@@ -37,16 +47,16 @@ export function forecastText({ has, matching, created, updated, removed, failed,
 }
 
 /** Why a sink is held, for programs and for people, and what to do; null if it is not. */
-export function heldSinkText({ runs }: Reader, sink: Pick<SinkRow, 'name' | 'state' | 'held' | 'generation'>) {
+export function heldSinkText({ runs }: Reader, sink: HeldRow) {
   const { name, state, held } = sink;
   if (state !== 'held' || held === null) return null;
   const number = holdNumber(sink);
-  const approve = `npx catchword sink approve ${name} ${number}`;
+  const approve = approveCommand(sink);
   if (held.why === 'run') {
     // It may have emptied more since the sink was held, if it is held for that and not for what the run takes away.
     const unusual = held.removed === undefined ? runs.get(held.run)?.unusual : null;
     const reason = unusual ? unusualReason({ run: held.run, ...unusual }) : held.reason;
-    return { ...held, number, reason, advice: approvalText(`${name} ${number}`) };
+    return { ...held, number, reason, advice: approvalText(sink) };
   }
   if (held.why === 'fill') {
     const { isApproved: _isNot, ...fill } = held;

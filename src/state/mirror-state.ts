@@ -59,11 +59,12 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
 }
 
 /**
- * The unusual run that is still a problem: no usual run has read everything since, or a sink waits for its approval.
- * @returns it, with the names of the sinks that wait, and the number of a later run that is complete and not unusual
+ * The unusual run that is still a problem: no usual full run has completed since, or a sink waits for its approval.
+ * @returns it, with the sinks that wait, and the number of a later full run that is complete and not unusual
  */
 function unusualRun({ recentRuns, runs }: Store, sinks: readonly SinkRow[]) {
-  const [newest] = recentRuns.read(null, 1);
+  // A delta reads what changed since: it says nothing about values that were emptied before.
+  const newest = recentRuns.read('full', RUNS).find(({ state }) => state === 'complete');
   const fed = sinks.filter(holdsLog);
   const found = runs.unusual(Math.min((newest?.id ?? 0) - 1, ...fed.map(({ approvedRun }) => approvedRun)));
   if (found === undefined) return undefined;
@@ -71,7 +72,7 @@ function unusualRun({ recentRuns, runs }: Store, sinks: readonly SinkRow[]) {
   return {
     ...found,
     usualSince: isOver ? newest.id : undefined,
-    waiting: fed.flatMap(({ name, approvedRun }) => (approvedRun < found.run ? [name] : [])),
+    waiting: fed.filter(({ approvedRun }) => approvedRun < found.run),
   };
 }
 

@@ -79,16 +79,23 @@ it.each([
   await expect(product('--at', at)).rejects.toMatchObject({ code, message, hint: expect.any(String) });
 });
 
-it('product --at rejects a change that the log no longer holds', async () => {
+it('product --at rejects a change, or a time, that the log no longer holds', async () => {
   const pruned = openHarness();
   onTestFinished(() => pruned.close());
   for (const title of ['One', 'Two', 'Three']) pruned.change([{ vbid: 'A', body: version(title) }]);
   writeUnder(pruned.store.keeperLease, Date.now(), ({ changes }) => changes.prune(2));
   const ask = (at: string) => runCommand(productCommand, ['A', '--at', at], { CATCHWORD_DB: pruned.store.path });
-  await expect(ask('1')).rejects.toMatchObject({
-    code: 'NOT_FOUND',
-    message: expect.stringMatching(/no longer holds/),
-  });
+  for (const [at, asOf] of [
+    ['1', 'A as of change 1'],
+    // Whether the mirror existed then is not known any more.
+    ['2020-01-01', 'the mirror as of 2020-01-01T00:00:00.000Z'],
+  ] as const) {
+    await expect(ask(at)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: `the change log no longer holds ${asOf}`,
+      hint: 'Changes up to 2 were pruned (CATCHWORD_LOG_RETENTION); use a later change.',
+    });
+  }
   expect((await ask('2')).stdout).toMatch(/^A Two\n/);
 });
 

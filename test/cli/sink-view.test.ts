@@ -81,7 +81,7 @@ it('sink preview counts what a view would change in a store, and sends and write
     'it would create 0 products, update 111 and remove 189 of the 300 that the store has; 111 match',
   );
   expect(said).toContain(
-    'it would be held, because its view was changed, and would remove 189 of 300 products; CATCHWORD_REMOVAL_LIMIT allows 100: npx catchword sink approve shop',
+    'it would be held, because its view was changed, and would remove 189 of 300 products; CATCHWORD_REMOVAL_LIMIT allows 100; then see: npx catchword sink list',
   );
   expect(said).toMatch(
     /P1 updated\n {2}now: {2}\{"vbid":"P1","title":"t1","price":1\}\n {2}then: \{"vbid":"P1","title":"t1"\}\n/,
@@ -214,14 +214,35 @@ it('an approval that is entered twice on the command line does not approve what 
   // The same view, but another time.
   await relay(few);
   await isHeld();
-  for (const again of [shown, ['approve', 'shop'], ['approve', 'shop', '--newest']]) {
+  const asked = 'shop was approved before, and is held again: its view was changed: ';
+  for (const [again, why] of [
+    [shown, 'shop is held for another reason by now: its view was changed: '],
+    [['approve', 'shop'], asked],
+    [['approve', 'shop', '--newest'], asked],
+  ] as const) {
     const refused = await text('sink', ...again);
-    expect(refused).toContain('shop is held for another reason by now: its view was changed: ');
+    expect(refused).toContain(why);
     expect(refused).toMatch(/To send it: npx catchword sink approve shop \d+;/);
   }
   expect(row()).toMatchObject({ state: 'held', held: { isApproved: false } });
   const [{ held }] = (await json('sink', 'list')) as [{ held: { number: number } }];
   expect(await text('sink', 'approve', 'shop', String(held.number))).toContain('shop gets');
+});
+
+it('the first approval of a sink that was forgotten and made again needs no number', async () => {
+  const { bench, env, relay, isAt, isHeld, text, row } = await scene();
+  for (const where of ["title < 't2'", "title < 't1'"]) {
+    // Its store is made again, too.
+    env.CATCHWORD_SINK_SHOP += '1';
+    await relay();
+    await isAt(300);
+    await relay({ CATCHWORD_SINK_SHOP_WHERE: where });
+    await isHeld();
+    expect(await text('sink', 'approve', 'shop')).toContain('shop gets what its changed view changes');
+    await until('the store has it', () => row()?.held === null);
+    await bench.stop();
+    bench.store.request(({ sinks }) => sinks.forget(row()?.id ?? 0));
+  }
 });
 
 it('a sink that an unusual run holds is shown with the run and both ways to approve it', async () => {
@@ -238,9 +259,10 @@ it('a sink that an unusual run holds is shown with the run and both ways to appr
     { held: { why: 'run', reason: expect.stringContaining('emptied price of 300 of 300 products') } },
   ]);
   expect(await text('sink', 'list')).toMatch(/npx catchword sink approve shop \d+ --newest/);
-  expect(await text('status')).toContain(
-    'Waiting for you: shop. To send its changes: npx catchword sink approve shop.',
-  );
+  const [, number = ''] = /approve shop (\d+)\./.exec(await text('sink', 'list')) ?? [];
+  const command = `npx catchword sink approve shop ${number}`;
+  expect(await text('status')).toContain(`Waiting for you: shop. To send its changes: ${command}. Once`);
+  expect(await text('sink', 'resume', 'shop')).toContain(`To let it go on: ${command}.`);
   const { web } = await serve(bench.store.path);
   const page = await (await fetch(`${web.url}/sinks/shop`)).text();
   expect(page).toContain('value="release-newest"');

@@ -51,7 +51,13 @@ const BEFORE: Readonly<Record<string, string>> = {
     CATCHWORD_CURRENCY=XXX npx catchword sync --full
     npx catchword relay
     mv data held; cp -r held data
-    npx() { case "$*" in *approve*) rm -rf data; cp -r held data;; esac; command npx "$@"; }`,
+    npx() {
+      case "$*" in *approve*)
+        rm -rf data; cp -r held data
+        set -- "\${@/NUMBER/$(command npx catchword sink list | sed -n 's/.*approve shop \\([0-9]*\\)\\. Once.*/\\1/p')}";;
+      esac
+      command npx "$@"
+    }`,
   // A relay has filled the table, and goes on.
   'docs/verify.md': `npx() {
       rm -f relay.log

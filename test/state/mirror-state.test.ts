@@ -113,6 +113,15 @@ const STATES: Record<string, Row> = {
     },
     page: /Up to date/,
   },
+  'a delta, and a full run that is held, after an unusual run': {
+    arrange: (scene) => {
+      scene.unusual();
+      scene.ended({ proof: null }, 0, 'delta');
+      scene.ended({ state: 'held' });
+    },
+    problems: ['unusual', 'held'],
+    page: /Run 1 is unusual.*because it is a copy\. Check the source, and the settings/,
+  },
   'a usual run after an unusual one for which a sink waits': {
     arrange: (scene) => {
       scene.sink('shop', 'running');
@@ -120,7 +129,7 @@ const STATES: Record<string, Row> = {
       end(scene, {});
     },
     problems: ['unusual'],
-    page: /Run 1 is unusual.*because it is a copy\. Run 2, which came later, is not unusual: look whether the values are back.*Waiting for you: shop\. To send its changes: npx catchword sink approve shop\..*--newest/,
+    page: /Run 1 is unusual.*because it is a copy\. Run 2, which came later, is not unusual: look whether the values are back.*Waiting for you: shop\. How to let it go on: npx catchword sink list/,
   },
   'a usual run after an unusual one that a sink does not wait for': {
     arrange: (scene) => {

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
+import { holdNumber } from '../../src/report/sink-report.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
@@ -34,8 +35,10 @@ export async function fedShop(count: number, view: View | null = null) {
       await mirror.stop();
       mirror.start(store.config({ view: next }), limits);
     },
-    decide: (action: 'release' | 'release-newest' | 'resume' | 'retry') =>
-      mirror.store.request((writer) => changeSink(writer, action, SINK_NAME, null, 0)),
+    decide: (action: 'release' | 'release-newest' | 'resume' | 'retry') => {
+      const number = action.startsWith('release') ? holdNumber(mirror.sink()) : null;
+      return mirror.store.request((writer) => changeSink(writer, action, SINK_NAME, number, 0));
+    },
     held: () => until('the sink is held', () => mirror.sink().state === 'held'),
     products: () => {
       const found = new Map<string, string>();

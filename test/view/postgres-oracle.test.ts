@@ -13,6 +13,7 @@ import {
 } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { viewAt } from '../../src/relay/store-contents.ts';
+import { holdNumber } from '../../src/report/sink-report.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { configAt } from '../relay/feeding.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
@@ -154,7 +155,7 @@ async function follow(seed: number, { filters, steps, isListed }: Plan, publishe
     const row = store.sinks.get(SINK_NAME);
     // A filter may read a member that none of the few products has, which looks like a typing error.
     if (row?.held?.why === 'view')
-      store.request((writer) => changeSink(writer, 'release', SINK_NAME, null, Date.now()));
+      store.request((writer) => changeSink(writer, 'release', SINK_NAME, holdNumber(row), Date.now()));
     if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq()) return false;
     return row.opened && viewAt(store.sinks.views(row.id), row.generation)?.where === views[at]?.where;
   };

@@ -301,6 +301,37 @@ describe('a run that takes many products away', () => {
     expect(products().size).toBe(359);
   });
 
+  it.each<[what: string, views: (string | null)[], start: string, left: string[]]>([
+    ['a wider view shows what left', ["lower(format) = 'epub'"], '', ['epub']],
+    ['the view is removed', [null], '', ['epub']],
+    ['a wider view shows what came back under a third name', ["format IN ('EPUB', 'ePub')"], '', ['epub', 'ePub']],
+    ['the view was put back', ["lower(format) = 'epub'", "format = 'EPUB'"], '', ['epub']],
+    ['a view of other products was approved', ["format = 'PDF'"], 'PDF', ['epub']],
+  ])('is counted without the runs before a changed view if %s', async (_what, views, others, left) => {
+    const { mirror, products, restart, decide } = await fedShop(0, where("format = 'EPUB'"));
+    const run = (count: number, format: string, from = 0) =>
+      mirror.change(changed(count, `"format":"${format}"`, from), newRun(mirror));
+    run(600, 'EPUB');
+    if (others !== '') run(600, others, 600);
+    await mirror.caughtUp();
+    for (const format of left) run(140, format);
+    await mirror.caughtUp();
+    expect(products().size).toBe(460);
+    for (const view of views) {
+      const { generation } = mirror.sink();
+      await restart(view === null ? null : where(view));
+      await until('the view is judged', () => mirror.sink().generation > generation || mirror.sink().state === 'held');
+      if (mirror.sink().state === 'held') decide('release');
+      await until('the view is under way', () => mirror.sink().generation > generation);
+      await mirror.caughtUp();
+    }
+    const size = products().size;
+    const shown = [...products().keys()].slice(-20).map((vbid) => ({ vbid, body: null }));
+    mirror.change(shown, newRun(mirror));
+    await until('the run is judged', () => products().size === size - 20 || mirror.sink().state === 'held');
+    expect(mirror.sink()).toMatchObject({ state: 'running', held: null });
+  });
+
   it('is not counted with the runs before a fill, or before an approval that sent what differed', async () => {
     const { mirror, products, held, decide, restart } = await fedShop(600, where("title <> 'x'"));
     const remove = (count: number, from: number): void => mirror.change(removed(count, from), newRun(mirror));

@@ -3,9 +3,13 @@ import { writeUnder } from '../../src/store/schema/lease.ts';
 import { NO_COUNTS } from '../operate/scene.ts';
 
 /** Creates a run. @returns its number */
-export function newRun({ store }: Pick<Harness, 'store'>, reasons: readonly string[] = []): number {
+export function newRun(
+  { store }: Pick<Harness, 'store'>,
+  reasons: readonly string[] = [],
+  kind: 'full' | 'delta' = 'delta',
+): number {
   return writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
-    const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: '{}' });
+    const id = runs.create({ kind, from: null, startedAt: 0, tick: null, selection: '{}' });
     if (reasons.length > 0) runs.amend(id, { reasons: [...reasons] });
     return id;
   });
@@ -24,7 +28,7 @@ export function unusualRun({ store, change }: Pick<Harness, 'store' | 'change'>,
 }
 
 function endedRun({ store }: Pick<Harness, 'store'>, state: 'complete' | 'failed'): void {
-  const id = newRun({ store });
+  const id = newRun({ store }, [], 'full');
   writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
     runs.end(id, { state, finishedAt: 1, proof: null, reasons: [], error: null, counts: NO_COUNTS });
   });

@@ -3,7 +3,7 @@ import { CatchwordError, usageError } from '../../base/errors.ts';
 import { INCOMPARABLE } from '../../relay/check-text.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { viewAt } from '../../relay/store-contents.ts';
-import { heldSinkText, holdNumber } from '../../report/sink-report.ts';
+import { approveCommand, heldSinkText, holdNumber } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import { createHistory } from '../../store/history/history.ts';
@@ -18,9 +18,6 @@ import type { SinkAction } from './decision-types.ts';
  * What an operator changes about a sink. Each function runs in a write transaction of its caller, and throws
  * CatchwordError USAGE if the change is not possible.
  */
-
-/** Decisions about a sink, among which an approval is looked for. */
-const LOOKED_AT = 1_000;
 
 /** @throws CatchwordError NOT_FOUND */
 export function requireSink({ sinks }: Reader, name: string): SinkRow {
@@ -39,16 +36,19 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
  *   approval. A later one may be the same command, entered twice.
  */
 function release(store: RequestWriter, sink: SinkRow, newest: boolean, by: number | null): string {
-  const { sinks, actions } = store;
-  const { id, name, state, generation, held } = sink;
+  const { sinks } = store;
+  const { id, name, state, generation, held, approvedRemovals } = sink;
   const shown = heldSinkText(store, sink);
   if (held === null || shown === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
-  const isLater = actions.of(name, ['release', 'release-newest'], LOOKED_AT).some(({ state: was }) => was === 'done');
-  if (by === null ? isLater : by !== holdNumber(sink)) {
+  if (by !== null && by !== holdNumber(sink)) {
     throw usageError(`${name} is held for another reason by now: ${shown.reason}`, shown.advice);
   }
+  if (by === null && approvedRemovals.length > 0) {
+    const hint = `Name what you approve. ${shown.advice}`;
+    throw usageError(`${name} was approved before, and is held again: ${shown.reason}`, hint);
+  }
   if (held.why !== 'run') {
-    const hint = `To let it go on: npx catchword sink approve ${name}.`;
+    const hint = `To let it go on: ${approveCommand(sink)}.`;
     if (newest)
       throw usageError(`--newest is for a sink that a run holds, and ${name} is held for another reason`, hint);
     sinks.approveHeld(id);
@@ -165,7 +165,7 @@ export function changeSink(
   const sink = requireSink(store, name);
   const { id, state, cursor } = sink;
   if (state === 'held' && ['resume', 'retry', 'skip', 'skip-all'].includes(action)) {
-    const hint = `See why: npx catchword sink list. To let it go on: npx catchword sink approve ${name}.`;
+    const hint = `See why: npx catchword sink list. To let it go on: ${approveCommand(sink)}.`;
     throw usageError(`${name} is held`, hint);
   }
   switch (action) {

@@ -161,14 +161,15 @@ export function productChanges(
   return { changes, hasOlder: false };
 }
 
-function pruned(store: Reader, what: string, seq: number): CatchwordError {
-  const hint = `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`;
-  return new CatchwordError('NOT_FOUND', `the change log no longer holds ${what} as of change ${seq}`, { hint });
+/** The error for what the log no longer holds. @param asOf a change or a time, for people */
+export function pruned({ changes }: Reader, what: string, asOf: string): CatchwordError {
+  const hint = `Changes up to ${changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`;
+  return new CatchwordError('NOT_FOUND', `the change log no longer holds ${what} as of ${asOf}`, { hint });
 }
 
 /** @throws CatchwordError NOT_FOUND if the log no longer holds the whole mirror as of a change */
 export function requireKept(store: Reader, seq: number): void {
-  if (store.changes.prunedTo() > seq) throw pruned(store, 'the mirror', seq);
+  if (store.changes.prunedTo() > seq) throw pruned(store, 'the mirror', `change ${seq}`);
 }
 
 /**
@@ -187,7 +188,7 @@ export function productAsOf(store: Reader, row: ProductRow, at: number): Product
     const columns = named(storedOf(JSON.parse(body) as Fields));
     return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
   }
-  if (oldest?.prevSeq != null) throw pruned(store, row.vbid, at);
+  if (oldest?.prevSeq != null) throw pruned(store, row.vbid, `change ${at}`);
   const created = `It was created with change ${oldest?.seq}.`;
   throw new CatchwordError('NOT_FOUND', `${row.vbid} did not exist at change ${at}`, { hint: created });
 }

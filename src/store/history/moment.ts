@@ -1,7 +1,7 @@
 import { CatchwordError, usageError } from '../../base/errors.ts';
 import { iso, parseIsoTime } from '../../base/iso-time.ts';
 import type { Reader } from '../schema/reader.ts';
-import { requireKnownSeq } from './history.ts';
+import { pruned, requireKnownSeq } from './history.ts';
 
 /** A state of the mirror: right after the change of this number, or at a time, milliseconds since 1970. */
 export type Moment = { readonly seq: number } | { readonly ms: number };
@@ -25,12 +25,14 @@ export function parseMoment(name: string, text: string, nowMs: number): Moment {
 
 /**
  * The newest change at a moment; 0 only for the number 0.
- * @throws CatchwordError USAGE for a number beyond the newest, NOT_FOUND for a time before the first change
+ * @throws CatchwordError USAGE for a number beyond the newest, NOT_FOUND for a time before the first change that the log holds
  */
-export function seqOf({ changes }: Reader, name: string, moment: Moment, hint?: string): number {
+export function seqOf(store: Reader, name: string, moment: Moment, hint?: string): number {
+  const { changes } = store;
   if ('seq' in moment) return requireKnownSeq(name, moment.seq, changes.lastSeq(), hint);
   const seq = changes.seqAt(moment.ms + 1);
   if (seq > 0) return seq;
+  if (changes.prunedTo() > 0) throw pruned(store, 'the mirror', `${iso(moment.ms)}`);
   const [first] = changes.after(0, 1);
   const begins = first === undefined ? 'it has no change yet' : `its first change is of ${iso(first.at)}`;
   throw new CatchwordError('NOT_FOUND', `${name}: the mirror did not exist at ${iso(moment.ms)}: ${begins}`, {

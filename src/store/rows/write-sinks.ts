@@ -180,6 +180,9 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
 
 const SKIPPED = 'skipped by the operator';
 
+/** SQL: notes that an operator has approved something of this sink, if no approval is noted. No run has the number 0. */
+const NOTE_APPROVAL = `approved_removals = iif(approved_removals = '[]', '[{"run":0,"removed":0}]', approved_removals)`;
+
 /** What operators decide about sinks. The relay follows: it compares states and generations at every turn. */
 export function createSinkRequests(queries: Queries, reader: SinkReader) {
   const { write } = queries;
@@ -254,11 +257,12 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       approveRemovals(JSON.stringify([...approvedRemovals, approved].slice(-APPROVALS)), id),
     /** Approves a changed view, or what the end of a fill removes. The relay carries it out. */
     approveHeld: write<[id: number]>(
-      `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`,
+      `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')), ${NOTE_APPROVAL} WHERE id = ?`,
     ),
     /** Approves the unusual runs so far, and the run that holds the sink. */
     approveRuns: write<[id: number]>(
-      `UPDATE sinks SET state = 'running', held = NULL, approved_run = max(${LAST_UNUSUAL}, coalesce(held ->> '$.run', 0)) WHERE id = ?`,
+      `UPDATE sinks SET state = 'running', held = NULL, ${NOTE_APPROVAL},
+         approved_run = max(${LAST_UNUSUAL}, coalesce(held ->> '$.run', 0)) WHERE id = ?`,
     ),
     sendNewest,
     rename: (id: number, name: string) => rename(name, id),

@@ -85,7 +85,8 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
  * - held: why the sink is held; kept while an approval of it is to be carried out
  * - approved_run: unusual runs up to this one are delivered
- * - approved_removals: what runs may take away, the newest approval last
+ * - approved_removals: what runs may take away, the newest approval last. Empty until something of this sink was approved; run 0
+ *   stands for what takes nothing away
  * - check_asked: the store is to be compared with its source; checked: how it compared the last time
  * - view_failures, view_failure: how often an expression failed for a product, and the last time
  */

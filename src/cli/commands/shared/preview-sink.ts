@@ -32,9 +32,9 @@ export function sinkView(store: Store, { sinks }: Config, name: string, given: G
 }
 
 function previewLines(c: Colours, found: Comparison, why: string | null): string[] {
-  const { sink, samples } = found;
+  const { samples } = found;
   const held =
-    why === null ? 'it would not be held' : `it would be held, because ${why}: npx catchword sink approve ${sink}`;
+    why === null ? 'it would not be held' : `it would be held, because ${why}; then see: npx catchword sink list`;
   const shown = samples.flatMap((sample) => {
     const { title, now, next } = sampleLines(sample);
     return [c.bold(title), `  now:  ${now}`, `  then: ${next}`];
