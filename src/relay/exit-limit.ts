@@ -129,6 +129,13 @@ function judgesOf({ store, prepare }: FeedContext, views: readonly (SinkView | u
   return { viewed, filter };
 }
 
+/** How many products the store of a sink has by its view. */
+async function productsOf({ store, prepare, stopping }: FeedContext, sink: SinkRow): Promise<number> {
+  const view = viewAt(store.sinks.views(sink.id), sink.generation);
+  const now = view === undefined ? null : prepare(view);
+  return (await forecastView(store, sink, prepare, now, sink.cursor, stopping)).has;
+}
+
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
 export function createExit(context: FeedContext) {
   const { store, config, prepare, removalLimit, stopping, noteViewFailures } = context;
@@ -185,12 +192,6 @@ export function createExit(context: FeedContext) {
     return Math.min(cursor, Math.max(changes.prunedTo(), filledTo, counted));
   }
 
-  async function productsOf(sink: SinkRow): Promise<number> {
-    const view = viewAt(store.sinks.views(sink.id), sink.generation);
-    const now = view === undefined ? null : prepare(view);
-    return (await forecastView(store, sink, prepare, now, sink.cursor, stopping)).has;
-  }
-
   /** Holds the sink if a run, with those of the day before it, takes too much away, or more than was approved. */
   async function holdIfTooMany(sink: SinkRow, failures: string): Promise<boolean> {
     const { approvedRemovals, cursor } = sink;
@@ -207,7 +208,7 @@ export function createExit(context: FeedContext) {
       if (isPast) continue;
       const removed = goneBy(losses, run, loss, floorOf(run));
       if (removed <= removalLimit(0) || removed <= (allowed.get(run) ?? 0)) continue;
-      loss.has ??= await productsOf(sink);
+      loss.has ??= await productsOf(context, sink);
       const found = tooMany(context, removed, loss.has);
       if (found === null) continue;
       const others = removed > loss.gone.size ? ' and the runs of the 24 hours before' : '';
