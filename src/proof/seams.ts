@@ -49,11 +49,25 @@ const STILL = 5;
  * Whether neighbours hold the same products at all offsets that both cover, so nothing seems to have moved. Joins none.
  * @param shift by how many products the second one starts later
  */
-export function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
+function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
   const both = Math.min(beforeIds.length - shift, afterIds.length);
   if (both < STILL) return false;
   for (let at = 0; at < both; at++) if (afterIds[at] === 0 || beforeIds[shift + at] !== afterIds[at]) return false;
   return true;
+}
+
+/**
+ * Compares two neighbours while their list is read for the first time: nothing moved, both hold a product, or they hold
+ * none in common. For display only: no delta has told yet which of these products were modified.
+ */
+export function previewSeam(
+  shift: number,
+  beforeIds: readonly number[],
+  afterIds: readonly number[],
+): 'still' | 'shared' | 'open' {
+  if (standStill(shift, beforeIds, afterIds)) return 'still';
+  const known = new Set(beforeIds);
+  return afterIds.some((id) => id !== 0 && known.has(id)) ? 'shared' : 'open';
 }
 
 /** How many more products than they share two joined windows may both hold before it, or after it. */
@@ -133,11 +147,6 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
   };
 }
 
-/** Whether the offsets of two windows overlap, or follow each other. */
-function touch(a: SeamWindow, b: SeamWindow): boolean {
-  return startOf(a) <= endOf(b) && startOf(b) <= endOf(a);
-}
-
 /** Examines the windows of the first pass, in list order, each with the next one. Visits every id once. */
 function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput<W>) {
   const comparer = createComparer(input);
@@ -205,12 +214,11 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   });
 
   /** Whether repairs, each joined with the next one, lead from a window to one that is an end. */
-  function leads(from: W, isEnd: (one: Loaded<W>) => boolean, mayFollow = (_a: W, _b: W) => true): boolean {
+  function leads(from: W, isEnd: (one: Loaded<W>) => boolean): boolean {
     const reached = [load(input, from)];
     for (const one of reached) {
       if (isEnd(one)) return true;
-      const next = repairs.filter((repair) => !reached.includes(repair) && mayFollow(one.window, repair.window));
-      reached.push(...next.filter((repair) => overlap(one, repair).isJoined));
+      reached.push(...repairs.filter((repair) => !reached.includes(repair) && overlap(one, repair).isJoined));
     }
     return false;
   }
@@ -218,26 +226,13 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   /** The last window with items: empty windows after the end have no seam. */
   const last = base.findLastIndex(({ items }) => items > 0);
   const end = base[last];
-  const isEnd = ({ window }: Loaded<W>) => holdsEnd(window);
-  let isEnded = end !== undefined && leads(end, isEnd);
-  let isHeaded = base[0]?.page === 1;
+  const isEnded = end !== undefined && leads(end, ({ window }) => holdsEnd(window));
   const states = first.joined.slice(0, Math.max(0, last)).map((isJoined, at) => {
     const [before, after] = base.slice(at, at + 2);
     if (isJoined || before === undefined || after === undefined) return 'j';
     const other = load(input, after);
     return leads(before, (one) => overlap(one, other).isJoined) ? 'r' : 'o';
   });
-  // Repairs over a place may lead to another head or end than the first pass has read: edits move products there.
-  for (const at of states.keys()) {
-    const [before, after] = base.slice(at, at + 2);
-    if (states[at] !== 'o' || before === undefined || after === undefined) continue;
-    const toEnd = leads(before, isEnd, touch);
-    const toHead = !toEnd && leads(after, ({ window }) => window.page === 1, touch);
-    isEnded ||= toEnd;
-    isHeaded ||= toHead;
-    for (const [other, state] of states.entries())
-      if (state === 'o' && ((toEnd && other >= at) || (toHead && other <= at))) states[other] = 'r';
-  }
 
   function shiftAt(offset: number): number {
     const newest = found.filter(({ pass }) => pass === found.at(-1)?.pass);
@@ -250,7 +245,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     return state === 'o' ? [{ offset, shift: shiftAt(offset) }] : [];
   });
   if (end !== undefined && !isEnded) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
-  const isChain = isHeaded && isEnded && gaps.length === 0;
+  const isChain = base[0]?.page === 1 && isEnded && gaps.length === 0;
 
   return {
     /** A chain of joined neighbours leads from the head of the list to its end, in a stable order. */

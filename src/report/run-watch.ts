@@ -1,7 +1,7 @@
 import type { Window } from '../catalog/page-types.ts';
 import type { Run } from '../catalog/run-types.ts';
 import { createListPlan, endOf, startOf } from '../proof/plan.ts';
-import { standStill } from '../proof/seams.ts';
+import { previewSeam } from '../proof/seams.ts';
 import type { Pass, ReadWindow } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 
@@ -14,20 +14,6 @@ const READ_MOST = 500;
 export type WindowState = '.' | 'w' | 'a' | 'x' | 'd';
 /** A seam: `.` not known yet, `j` joined, `r` joined by a repair, `o` open, a space: none, because the list ends here. */
 export type SeamState = '.' | 'j' | 'r' | 'o' | ' ';
-
-/**
- * Compares two neighbours while their list is read for the first time: nothing moved, both hold a product, or they hold
- * none in common. For display only: no delta has told yet which of these products were modified.
- */
-function previewSeam(
-  shift: number,
-  beforeIds: readonly number[],
-  afterIds: readonly number[],
-): 'still' | 'shared' | 'open' {
-  if (standStill(shift, beforeIds, afterIds)) return 'still';
-  const known = new Set(beforeIds);
-  return afterIds.some((id) => id !== 0 && known.has(id)) ? 'shared' : 'open';
-}
 
 /**
  * Follows a list while it is read: which of its windows are read, and which neighbours seem to join, until the run itself

@@ -140,8 +140,6 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
 
   const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
 
-  const lastSettle = passes.findLast(({ kind }) => kind === 'settle')?.pass ?? -1;
-
   function assessList(root: Pass) {
     const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
@@ -182,8 +180,6 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
        */
       complete: seams?.sealed ?? (exact || unmodified.size + unmodifiedRepeats >= most),
       repairs: repairs.length,
-      /** Repairs since the last settling delta. */
-      rounds: repairs.filter(({ pass }) => pass > lastSettle).length,
     };
   }
 

@@ -76,10 +76,11 @@ type Step =
 
 export type StepSettings = ConcludeSettings & Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups'>;
 
-/** Repairs of one list. */
+/** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
+const MAX_DELTAS = 12;
+/** The same if a delta shows nearly every product: a source may ignore from when it asks. */
+const MAX_WHOLE = 3;
 const MAX_REPAIRS = 5;
-/** Repairs of one list before the run settles: what was modified before the settling delta joins windows only after it. */
-const MAX_ROUNDS = 2;
 /** `Date` counts whole seconds, and so do the change times of some services. */
 export const DATE_STEP_MS = 1_000;
 
@@ -89,6 +90,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const last = passes.at(-1);
   if (last === undefined) throw new Error(`run ${run.id} has no pass`);
   const settled = isSettled(store, passes, settings.overlapMs);
+  const lastSettle = passes.findLastIndex(({ kind }) => kind === 'settle');
   const settles = passes.filter(({ kind }) => kind === 'settle').length;
   // Further deltas would hold the same product.
   const isStuck = passes
@@ -114,6 +116,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     settling,
     /** Whether a delta could not be read whole. */
     isStuck,
+    deltas: passes.slice(lastSettle + 1).filter(({ kind }) => kind === 'delta').length,
     assessment,
     /** Null if no rule has asked for the assessment. */
     seams: () => (assessed === null ? null : seamsOf(assessed)),
@@ -159,14 +162,25 @@ function settleAgain(situation: Situation): NextPass | 'finish' | null {
   return situation.settles < MAX_SETTLES ? settlePass(situation) : 'finish';
 }
 
-/**
- * A delta follows each pass during which products may have been modified, and a delta that moved, unless settling tells it
- * again. It asks from where the settling delta is going to ask.
- */
+/** The source changes faster than its deltas can be read, or each of them is the whole list. */
+function stopReadingDeltas(situation: Situation): NextPass | 'finish' | null {
+  const most = isWholeCatalog(situation.store, situation.last) ? MAX_WHOLE : MAX_DELTAS;
+  return situation.deltas < most ? null : (settle(situation) ?? 'finish');
+}
+
+/** A delta follows each pass during which products may have been modified. */
 function readDelta({ store, run, passes, last, overlapMs, settling }: Situation): NextPass | null {
-  if (isClosed(store, last)) return null;
-  if (isDelta(last) && (settling.nextFrom === null || isToldAgain(last, settling))) return null;
-  const from = settlesFrom(store, run, passes, overlapMs);
+  if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;
+  // A delta of a delta only needs what changed while that one was read.
+  if (last.kind === 'delta') {
+    return { kind: 'delta', from: Math.max(0, (last.sourceTime ?? run.startedAt) - DATE_STEP_MS) };
+  }
+  // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was
+  // read may not be in any of them.
+  const before = passes.slice(0, -1);
+  const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1] ?? passes[0];
+  // Less the overlap, because a change may become visible late.
+  const from = deltaFrom(firstDelta?.sourceTime ?? run.startedAt, overlapMs);
   const readUpTo = store.readUpTo();
   const isPlain = run.kind === 'full' && last.seam === 0 && !passes.some(isDelta);
   if (!isPlain || readUpTo === null) return { kind: 'delta', from };
@@ -187,7 +201,7 @@ function readEarlierDelta({ store, run, passes, overlapMs }: Situation): NextPas
     passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from + DATE_STEP_MS);
   const meanwhile = clockPutBack(first, later, overlapMs);
   const froms = passes.flatMap(({ kind, from }) => (kind === 'delta' && from !== null ? [from] : []));
-  const earlier = froms.filter((from, at) => at > 0 && from < Math.min(...froms.slice(0, at)) - DATE_STEP_MS).length;
+  const earlier = froms.filter((from, at) => at > 0 && from < Math.min(...froms.slice(0, at))).length;
   if (meanwhile !== null && earlier < MAX_EARLIER && !asked(meanwhile, 'delta', 'settle')) {
     return { kind: 'delta', from: meanwhile };
   }
@@ -209,15 +223,12 @@ function stopRepairing({ settled, settles }: Situation): 'finish' | null {
   return settled && settles >= MAX_SETTLES ? 'finish' : null;
 }
 
-function repairGap(situation: Situation): NextPass | null {
-  const { store, passes, assessment, settling, settles } = situation;
+function repairGap({ store, passes, assessment, settling }: Situation): NextPass | null {
   // Where every product counts as modified, nothing joins windows.
   if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
-  const lists = proofLists(assessment(), settling);
-  const open = lists.filter((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
-  const gap = open.find(({ rounds }) => rounds < MAX_ROUNDS);
-  if (gap !== undefined) return { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
-  return open.length > 0 && settles < MAX_SETTLES ? settlePass(situation) : null;
+  const lists = proofLists(store, assessment(), settling);
+  const gap = lists.find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
+  return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
 }
 
 /** The settling delta may tell of products that seem to be missing because a delta was left in part. */
@@ -255,6 +266,7 @@ const RULES: readonly Rule[] = [
   stopAtUnreadable,
   settleAgain,
   readEarlierDelta,
+  stopReadingDeltas,
   readDelta,
   readControl,
   stopRepairing,

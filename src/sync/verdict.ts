@@ -17,15 +17,16 @@ export interface Settling {
 }
 
 /** Whether the next settling delta tells what this delta told, so that this one need not be whole. */
-export function isToldAgain({ kind, from }: Pass, { nextFrom }: Settling): boolean {
-  return nextFrom !== null && kind === 'delta' && startsBy({ from: nextFrom }, from ?? 0);
+export function isToldAgain(store: Reader, pass: Pass, { nextFrom }: Settling): boolean {
+  if (nextFrom === null || pass.kind !== 'delta' || isWholeCatalog(store, pass)) return false;
+  return startsBy({ from: nextFrom }, pass.from ?? 0);
 }
 
 /** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
-export function proofLists({ lists, list }: Assessment, settling: Settling): ReadList[] {
+export function proofLists(store: Reader, { lists, list }: Assessment, settling: Settling): ReadList[] {
   return lists.filter((read, at) => {
     if (read.pass.kind === 'list') return read === list;
-    if (isToldAgain(read.pass, settling)) return false;
+    if (isToldAgain(store, read.pass, settling)) return false;
     return !lists.slice(at + 1).some(({ pass }) => startsBy(pass, read.pass.from ?? 0));
   });
 }
@@ -111,7 +112,9 @@ function reasonsOf(
     // Narrower windows overlap others that are not their neighbours.
     isFewer && unreadable.length === 0 && list && whyFewer(store, list),
     list !== undefined && whyTwoContents(store, list),
-    lists.some(({ rejected }) => rejected > 0) && 'items were rejected, and each may be a product that was not seen',
+    list !== undefined &&
+      lists.some(({ rejected }) => rejected > 0) &&
+      'items were rejected, and each may be a product that was not seen',
   ];
   return [...new Set(reasons.filter((reason) => typeof reason === 'string'))];
 }
@@ -181,8 +184,8 @@ export function conclude(
   const { lists, list, seen, listed } = assessment;
   const inPart = store.runs.inPart(run.id);
   const untold = untoldIn(store, run, assessment, settings);
-  const needed = proofLists(assessment, settling);
-  const putOff = lists.filter(({ pass }) => isToldAgain(pass, settling));
+  const needed = proofLists(store, assessment, settling);
+  const putOff = lists.filter(({ pass }) => isToldAgain(store, pass, settling));
   const closed = assessment.closed || putOff.some(({ pass }) => pass.pass === assessment.last);
   const others = [...reasonsOf(store, assessment, needed, closed, settings), ...untold];
   const reasons = [...others, ...whyInPart(inPart)];

@@ -79,15 +79,6 @@ it('seams are open where neighbours share nothing, although a chain of other win
   expect(examine([...torn, around])).toMatchObject({ sealed: false, states: ['o', 'j'] });
 });
 
-it('seams are closed by a repair that leads to another head or end than the first pass found', () => {
-  const moved = [window(1, range(1, 11)), window(2, range(30, 35))];
-  expect(examine([...moved, window(2, range(9, 15), 2)])).toMatchObject({ sealed: true, states: ['r'], gaps: [] });
-  const front = [window(1, range(50, 60)), window(2, range(9, 19)), window(3, range(17, 20))];
-  expect(examine([...front, window(1, range(1, 11), 2)])).toMatchObject({ sealed: true, states: ['r', 'j'] });
-  // Not by one over another place.
-  expect(examine([...moved, window(4, range(9, 15), 2)])).toMatchObject({ sealed: false, states: ['o'] });
-});
-
 it('seams are closed by several repairs that join each other', () => {
   const torn = [window(1, range(1, 11)), window(2, range(30, 35))];
   const repairs = [window(2, range(9, 19), 2), window(3, range(17, 27), 2), window(4, range(25, 32), 2)];
@@ -133,7 +124,7 @@ it('seams prove nothing without the end of the list', () => {
   const doubted = { ...window(3, range(17, 22)), doubt: 'it is short' };
   expect(examine([...full, doubted]).sealed).toBe(false);
   expect(examine([...full, window(3, [])]).sealed).toBe(false);
-  expect(examine([...full, window(3, []), window(3, range(17, 20), 2)]).sealed).toBe(true);
+  expect(examine([...full, window(3, []), window(4, range(17, 20), 2)]).sealed).toBe(true);
 });
 
 it('seams prove nothing without the start of the list', () => {

@@ -123,13 +123,11 @@ export function pauseMs(random: Random): number {
 }
 
 /** Which change no delta will tell again, although the mirror lacks it; null for none. */
-function whyForgotten({ list, settings }: Arena, store: Reader, run: Pick<Run, 'proof' | 'kind'>): string | null {
+function whyForgotten({ list, settings }: Arena, store: Reader): string | null {
   const from = (store.readUpTo() ?? 0) - settings.overlapMs;
   for (const [id, { livingSince }] of list.lives) {
     const [state, known] = [list.stateOf(id), store.products.find(`P${id}`)];
     if (livingSince === null || state === undefined || known === undefined || state.stamp >= from) continue;
-    // A run that rejects what a delta shows of a product names it; the next full run reads it in the list.
-    if (state.spoilt && (run.kind !== 'full' || run.proof !== 'sealed')) continue;
     if (known.removed || known.body.includes(`"version":${state.version},`)) continue;
     return `the watermark passed a change of P${id}`;
   }
@@ -150,7 +148,7 @@ export function whyWrong(
     if (known === undefined ? run.proof !== 'sealed' || run.kind !== 'full' : !known.removed) continue;
     return `${run.proof} run ${run.id} ${known === undefined ? 'missed' : 'removed'} P${id}, which lives`;
   }
-  return whyForgotten(arena, store, run);
+  return whyForgotten(arena, store);
 }
 
 /** A run that the adversary disturbs, made by the program's own functions, one after another. */

@@ -166,8 +166,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a run is sealed without the end of the list',
     'src/proof/seams.ts',
-    'Loaded<W>) => holdsEnd(window);',
-    'Loaded<W>) => holdsEnd(window) || window.page > 0;',
+    'leads(end, ({ window }) => holdsEnd(window));',
+    'leads(end, ({ window }) => holdsEnd(window) || window.page > 0);',
   ),
   bugFor(
     'test/catalog/seams.test.ts',
@@ -212,8 +212,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: 'hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);',
-        replace: 'hasWaited(store, passes, passes.length - 1, overlapMs) && last.pass > 0;',
+        find: 'if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;',
+        replace: "if (isClosed(store, last) || last.kind === 'delta') return null;",
+      },
+      {
+        file: 'src/sync/evidence.ts',
+        find: 'const closed = last !== undefined && isClosed(store, last);',
+        replace: "const closed = last?.kind === 'delta';",
       },
     ],
   },
@@ -826,6 +831,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/pass-windows.ts',
     "pass.kind === 'lookup' ? 1 - pending.size : isWaiting",
     "pass.kind === 'lookup' ? free : isWaiting",
+  ),
+  bugFor(
+    'test/sync/next-step.test.ts',
+    'the earlier delta waits until deltas are short',
+    'src/sync/next-step.ts',
+    '  readEarlierDelta,\n  stopReadingDeltas,\n  readDelta,\n',
+    '  stopReadingDeltas,\n  readDelta,\n  readEarlierDelta,\n',
   ),
   bugFor(
     'test/sync/finish-run.test.ts',
