@@ -229,7 +229,8 @@ export function createExit(context: FeedContext) {
      * @returns whether it is held
      */
     holdIfTooMuchLeaves: async (sink: SinkRow): Promise<boolean> => {
-      const [{ cursor, backfillTo }, { changes }] = [sink, store];
+      const { cursor, backfillTo } = sink;
+      const { changes } = store;
       if (cursor < backfillTo || (judgedTo ?? cursor) >= changes.lastSeq()) return false;
       // What the view fails on is noted when it is delivered.
       noteViewFailures();
@@ -238,10 +239,8 @@ export function createExit(context: FeedContext) {
       const views = viewsSinceFill(store.sinks.views(sink.id), sink);
       const from = judgedTo ?? countedFrom(sink, views[0]?.after ?? backfillTo);
       for (const [index, { after }] of views.entries()) {
-        const [upTo, shown] = [
-          views[index + 1]?.after ?? changes.lastSeq(),
-          views.slice(index).map(({ view }) => view),
-        ];
+        const upTo = views[index + 1]?.after ?? changes.lastSeq();
+        const shown = views.slice(index).map(({ view }) => view);
         if (from < upTo) await judge(shown, Math.max(from, after), upTo);
       }
       // Of these changes: to count what the store has evaluates the view for every product.

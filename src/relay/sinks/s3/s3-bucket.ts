@@ -74,10 +74,12 @@ function unescaped(xml: string): string {
   // Stores that are written in Go, such as MinIO, write quotes by their numbers.
   return xml.replace(
     /&(?:(lt|gt|quot|apos|amp)|#(\d{1,7})|#[xX]([\da-fA-F]{1,6}));/g,
-    (_, name?: string, dec = '', hex = '') =>
-      name === undefined
-        ? String.fromCodePoint(dec ? Number(dec) : Number.parseInt(hex, 16))
-        : (characters[name] ?? ''),
+    (found, name?: string, dec = '', hex = '') => {
+      if (name !== undefined) return characters[name] ?? '';
+      const point = dec ? Number(dec) : Number.parseInt(hex, 16);
+      // A number beyond the last character stays as it is.
+      return point <= 0x10ffff ? String.fromCodePoint(point) : found;
+    },
   );
 }
 
