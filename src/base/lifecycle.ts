@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Clock } from './clock.ts';
+import { hasCode } from './errors.ts';
 
 /** A long-running part. `stop` finishes the work in hand and releases everything; it may be called more than once. */
 export interface Service {
@@ -78,8 +79,8 @@ export function repeat({ name, clock, everyMs, turn }: Repeated): Service & { re
   };
 }
 
-/** Stops all services in the reverse order of their start, then throws the first error. */
-export async function stopAll(services: readonly Service[]): Promise<void> {
+/** Stops all services in the reverse order of their start. @returns their errors */
+async function errorsOfStopping(services: readonly Service[]): Promise<unknown[]> {
   const errors: unknown[] = [];
   for (const service of [...services].reverse()) {
     try {
@@ -88,6 +89,12 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
       errors.push(error);
     }
   }
+  return errors;
+}
+
+/** Stops all services in the reverse order of their start, then throws the first error. */
+export async function stopAll(services: readonly Service[]): Promise<void> {
+  const errors = await errorsOfStopping(services);
   if (errors.length > 0) throw errors[0];
 }
 
@@ -113,8 +120,9 @@ export async function serveUntil(signal: AbortSignal, services: readonly Service
     if (!signal.aborted) await Promise.race([once(signal, 'abort', { signal: over.signal }), ...failures]);
   } catch (error) {
     onStopping();
-    await stopAll(services).catch(() => {});
-    throw error;
+    const errors = await errorsOfStopping(services);
+    // A mirror that was written over may first fail as a damaged one; closing it shows why.
+    throw errors.find((one) => hasCode(one, 'MIRROR_REPLACED')) ?? error;
   } finally {
     clearInterval(alive);
     over.abort();

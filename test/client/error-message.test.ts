@@ -68,7 +68,7 @@ it.each([
   ['{"detail":"Not enough rights."}', 'Not enough rights.'],
   ['{"detail":[{"loc":["query","from"],"msg":"no time"}]}', '{"loc":["query","from"],"msg":"no time"}'],
   ['["a","b"]', 'a; b'],
-  ['[{"message":"edition is too large"}]', '{"message":"edition is too large"}'],
+  ['[{"message":"edition is too large"}]', 'edition is too large'],
   ['{"fault":{"faultstring":"no such path"}}', '{"faultstring":"no such path"}'],
   [
     '{"type":"about:blank","title":"Bad Request","status":400,"detail":"edition is too large","instance":"/x"}',

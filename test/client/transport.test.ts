@@ -161,7 +161,8 @@ it.each([
   [
     'UTF-8 with a control character and the default label of a server',
     'application/json; charset=ISO-8859-1',
-    Buffer.from('{"b":"\x1b","a":"Caf\u00e9"}'),
+    Buffer.from('{"a":"Caf\u00e9\x1b"}'),
+    'Caf\u00e9\x1b',
   ],
   [
     'EUC-KR that happens to be UTF-8',

@@ -138,7 +138,10 @@ for (const { name, isAvailable, tags, variants, start, prepare } of KINDS) {
       const target = await prepare(server.port, variants[0] ?? '');
       onTestFinished(() => target.remove());
       const { url, secret } = target;
-      const again = { url: url.replace(/127\.0\.0\.1(?!.*127)/, 'localhost').replace('jsonl:/', 'jsonl:/./'), secret };
+      const again = {
+        url: url.replace(/127\.0\.0\.1(?!.*127\.0\.0\.1)/, 'localhost').replace('jsonl:/', 'jsonl:/./'),
+        secret,
+      };
       expect(again.url).not.toBe(url);
       return { ...movedMirror(), target, again };
     }
