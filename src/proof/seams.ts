@@ -147,6 +147,11 @@ function createComparer<W extends SeamWindow>({ modifiedIn, isAlike, highest }: 
   };
 }
 
+/** Whether the offsets of two windows overlap, or follow each other. */
+function touch(a: SeamWindow, b: SeamWindow): boolean {
+  return startOf(a) <= endOf(b) && startOf(b) <= endOf(a);
+}
+
 /** Examines the windows of the first pass, in list order, each with the next one. Visits every id once. */
 function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput<W>) {
   const comparer = createComparer(input);
@@ -214,11 +219,12 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   });
 
   /** Whether repairs, each joined with the next one, lead from a window to one that is an end. */
-  function leads(from: W, isEnd: (one: Loaded<W>) => boolean): boolean {
+  function leads(from: W, isEnd: (one: Loaded<W>) => boolean, mayFollow = (_a: W, _b: W) => true): boolean {
     const reached = [load(input, from)];
     for (const one of reached) {
       if (isEnd(one)) return true;
-      reached.push(...repairs.filter((repair) => !reached.includes(repair) && overlap(one, repair).isJoined));
+      const next = repairs.filter((repair) => !reached.includes(repair) && mayFollow(one.window, repair.window));
+      reached.push(...next.filter((repair) => overlap(one, repair).isJoined));
     }
     return false;
   }
@@ -226,13 +232,26 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   /** The last window with items: empty windows after the end have no seam. */
   const last = base.findLastIndex(({ items }) => items > 0);
   const end = base[last];
-  const isEnded = end !== undefined && leads(end, ({ window }) => holdsEnd(window));
+  const isEnd = ({ window }: Loaded<W>) => holdsEnd(window);
+  let isEnded = end !== undefined && leads(end, isEnd);
+  let isHeaded = base[0]?.page === 1;
   const states = first.joined.slice(0, Math.max(0, last)).map((isJoined, at) => {
     const [before, after] = base.slice(at, at + 2);
     if (isJoined || before === undefined || after === undefined) return 'j';
     const other = load(input, after);
     return leads(before, (one) => overlap(one, other).isJoined) ? 'r' : 'o';
   });
+  // Repairs over a place may lead to another head or end than the first pass has read: edits move products there.
+  for (const at of states.keys()) {
+    const [before, after] = base.slice(at, at + 2);
+    if (states[at] !== 'o' || before === undefined || after === undefined) continue;
+    const toEnd = leads(before, isEnd, touch);
+    const toHead = !toEnd && leads(after, ({ window }) => window.page === 1, touch);
+    isEnded ||= toEnd;
+    isHeaded ||= toHead;
+    for (const [other, state] of states.entries())
+      if (state === 'o' && ((toEnd && other >= at) || (toHead && other <= at))) states[other] = 'r';
+  }
 
   function shiftAt(offset: number): number {
     const newest = found.filter(({ pass }) => pass === found.at(-1)?.pass);
@@ -245,7 +264,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     return state === 'o' ? [{ offset, shift: shiftAt(offset) }] : [];
   });
   if (end !== undefined && !isEnded) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
-  const isChain = base[0]?.page === 1 && isEnded && gaps.length === 0;
+  const isChain = isHeaded && isEnded && gaps.length === 0;
 
   return {
     /** A chain of joined neighbours leads from the head of the list to its end, in a stable order. */

@@ -50,13 +50,17 @@ function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): b
   return last !== undefined && hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);
 }
 
+/** The newest settling delta that was read late enough. */
+function lastWaited(store: Reader, passes: readonly Pass[], overlapMs: number): Pass | undefined {
+  return passes.findLast((_, at) => hasWaited(store, passes, at, overlapMs));
+}
+
 /**
  * The time from which the next settling delta reads; milliseconds since 1970: the run's source time, less the overlap,
  * or that of the previous settling delta. Changes that the previous one could not show yet have a later time.
  */
 function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
-  const before = passes.findLast((_, at) => hasWaited(store, passes, at, overlapMs));
-  const told = (before ?? passes[0])?.sourceTime ?? run.startedAt;
+  const told = (lastWaited(store, passes, overlapMs) ?? passes[0])?.sourceTime ?? run.startedAt;
   const [first, ...later] = passClocks(store, run.id);
   const putBack = clockPutBack(first, later, overlapMs);
   return Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);
@@ -80,7 +84,6 @@ export type StepSettings = ConcludeSettings & Pick<RunSettings, 'overlapMs' | 'm
 const MAX_DELTAS = 12;
 /** The same if a delta shows nearly every product: a source may ignore from when it asks. */
 const MAX_WHOLE = 3;
-const MAX_REPAIRS = 5;
 /** `Date` counts whole seconds, and so do the change times of some services. */
 export const DATE_STEP_MS = 1_000;
 
@@ -90,7 +93,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const last = passes.at(-1);
   if (last === undefined) throw new Error(`run ${run.id} has no pass`);
   const settled = isSettled(store, passes, settings.overlapMs);
-  const lastSettle = passes.findLastIndex(({ kind }) => kind === 'settle');
+  const sinceSettle = passes.slice(passes.findLastIndex(({ kind }) => kind === 'settle') + 1);
   const settles = passes.filter(({ kind }) => kind === 'settle').length;
   // Further deltas would hold the same product.
   const isStuck = passes
@@ -116,7 +119,9 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     settling,
     /** Whether a delta could not be read whole. */
     isStuck,
-    deltas: passes.slice(lastSettle + 1).filter(({ kind }) => kind === 'delta').length,
+    deltas: sinceSettle.filter(({ kind }) => kind === 'delta').length,
+    /** Lists that were repaired since the run settled. */
+    repaired: new Set(sinceSettle.flatMap(({ kind, root }) => (kind === 'repair' ? [root] : []))),
     assessment,
     /** Null if no rule has asked for the assessment. */
     seams: () => (assessed === null ? null : seamsOf(assessed)),
@@ -179,8 +184,13 @@ function readDelta({ store, run, passes, last, overlapMs, settling }: Situation)
   // read may not be in any of them.
   const before = passes.slice(0, -1);
   const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1] ?? passes[0];
+  // A settling delta has told what became visible before it.
+  const told = Math.max(
+    firstDelta?.sourceTime ?? run.startedAt,
+    lastWaited(store, passes, overlapMs)?.sourceTime ?? Number.NEGATIVE_INFINITY,
+  );
   // Less the overlap, because a change may become visible late.
-  const from = deltaFrom(firstDelta?.sourceTime ?? run.startedAt, overlapMs);
+  const from = deltaFrom(told, overlapMs);
   const readUpTo = store.readUpTo();
   const isPlain = run.kind === 'full' && last.seam === 0 && !passes.some(isDelta);
   if (!isPlain || readUpTo === null) return { kind: 'delta', from };
@@ -223,12 +233,18 @@ function stopRepairing({ settled, settles }: Situation): 'finish' | null {
   return settled && settles >= MAX_SETTLES ? 'finish' : null;
 }
 
-function repairGap({ store, passes, assessment, settling }: Situation): NextPass | null {
+/**
+ * Repairs each list once before the run settles, and once after each settling delta: only that one tells what was
+ * modified meanwhile, and so what joins windows.
+ */
+function repairGap(situation: Situation): NextPass | null {
+  const { store, passes, assessment, settling, settles, repaired } = situation;
   // Where every product counts as modified, nothing joins windows.
   if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
-  const lists = proofLists(store, assessment(), settling);
-  const gap = lists.find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
-  return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
+  const open = proofLists(store, assessment(), settling).filter((read) => repairsOf(read).length > 0);
+  const gap = open.find(({ pass }) => !repaired.has(pass.root));
+  if (gap !== undefined) return { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
+  return open.length > 0 && settles < MAX_SETTLES ? settlePass(situation) : null;
 }
 
 /** The settling delta may tell of products that seem to be missing because a delta was left in part. */

@@ -8,11 +8,13 @@ import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import {
   type Arena,
   drawArena,
+  ENDLESS,
   type Ended,
   jumpSometimes,
   newOutcome,
   noteRun,
   type Outcome,
+  PASSES,
   pauseMs,
   whole,
   whyWrong,
@@ -41,6 +43,7 @@ interface Fate {
   deaths: number;
   /** Whether the next process begins at once. */
   isHasty: boolean;
+  isEndless: boolean;
 }
 
 function createDisturbedSource(world: World, arena: Arena, fate: Fate): SimulatedSource {
@@ -51,6 +54,8 @@ function createDisturbedSource(world: World, arena: Arena, fate: Fate): Simulate
 
     async function read(task: FetchTask, signal: AbortSignal): Promise<PageResponse> {
       onStep('request');
+      fate.isEndless ||= task.pass > PASSES;
+      if (fate.isEndless) throw new CatchwordError('SOURCE_REFUSED', ENDLESS);
       if (!fate.isCalm) {
         jumpSometimes(arena);
         adversary.before(task);
@@ -148,7 +153,7 @@ export async function disturbKeeper(seed: number, count: number): Promise<Outcom
   const arena = drawArena(seed, world.now, true);
   const outcome = newOutcome(arena);
   const { settings, adversary, random } = arena;
-  const fate: Fate = { isCalm: true, deaths: 0, isHasty: false };
+  const fate: Fate = { isCalm: true, deaths: 0, isHasty: false, isEndless: false };
   const directory = mkdtempSync(join(FAST_DIRECTORY, 'catchword-adversary-'));
   const processes = createProcesses(world, arena, fate, emptyMirror(directory));
   let current: SimulatedProcess | undefined;
@@ -168,10 +173,11 @@ export async function disturbKeeper(seed: number, count: number): Promise<Outcom
         if (!isExpected(error)) throw error;
         await current.close();
         current = undefined;
+        if (fate.isEndless) break;
         await rest(world, arena, fate, error instanceof Killed);
       }
     }
-    throw new Error(`seed ${seed}: the run does not end`);
+    return { isResumed: true, isSealed: false, violation: ENDLESS };
   }
 
   try {

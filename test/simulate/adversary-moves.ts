@@ -91,8 +91,9 @@ function removed(game: Game, id: number): Move {
 }
 
 /** Lists a product again behind this one, as one that is touched. */
-function restored(game: Game, after: number): Move[] {
-  const { list, random } = game;
+export function restored(game: Game, after: number): Move[] {
+  const { list, random, mayResize } = game;
+  if (!mayResize || game.touches >= TOUCHES) return [];
   const gone = [...list.lives].flatMap(([id, { livingSince }]) => (livingSince === null ? [id] : []));
   const id = pickOf(random, gone.slice(-5));
   if (id === undefined) return [];
@@ -237,7 +238,7 @@ export function anything(game: Game): Move[] {
       ),
     ];
   if (kind < 0.7) return [{ kind: 'create', id: list.newId(), after: id }];
-  if (kind < 0.8 && game.touches < TOUCHES) return restored(game, id);
+  if (kind < 0.8) return restored(game, id);
   return order.length > LEAST ? [removed(game, id)] : [];
 }
 

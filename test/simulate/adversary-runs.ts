@@ -134,6 +134,10 @@ function whyForgotten({ list, settings }: Arena, store: Reader): string | null {
   return null;
 }
 
+/** Passes of a run at most: one that reads more may read without end. */
+export const PASSES = 150;
+export const ENDLESS = 'the run does not end';
+
 /** Why the run was wrong; null if it was not. @param begun by the world's clock */
 export function whyWrong(
   arena: Arena,
@@ -241,6 +245,7 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
         // As finishRun does with a run that had to settle and could not.
         const proof = conclusion.mustSettle ? ('open' as const) : conclusion.proof;
         mirror.remove(sweep(store, run, { ...conclusion, proof }, settings).remove);
+        mirror.end({ id: run.id, proof, reasons: conclusion.reasons });
         return { id: run.id, kind: run.kind, proof, isResumed };
       }
       if (step.kind === 'settle') {
@@ -248,6 +253,7 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
         clock.now += settings.overlapMs;
       }
       clock.now += 1_000;
+      if (step.pass.pass > PASSES) return { id: run.id, kind: run.kind, proof: null, isResumed };
       mirror.addPass(step.pass);
     }
   };
@@ -294,7 +300,7 @@ export function disturb(seed: number, count: number): Outcome {
     const begun = clock.now++;
     const ended = createBout(arena, mirror, mirror.begin(at + 1, begun + clock.localMs), at < first)();
     if (at < first) continue;
-    const violation = whyWrong(arena, mirror.store, ended, begun);
+    const violation = ended.proof === null ? ENDLESS : whyWrong(arena, mirror.store, ended, begun);
     const { proof, isResumed } = ended;
     if (!noteRun(outcome, arena, { isSealed: proof === 'sealed', isResumed, violation })) break;
   }

@@ -11,6 +11,7 @@ import {
   make,
   pickOf,
   plan,
+  restored,
   slipInDelta,
   wholeBelow,
 } from './adversary-moves.ts';
@@ -164,6 +165,8 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     idle: (): void => {
       if (random() < 0.3) cover(game);
       for (let n = wholeBelow(random, 3); n > 0; n--) if (random() < 0.3) make(game, anything(game));
+      // What no window shows, because it was erased, may be back.
+      if (random() < 0.2) make(game, restored(game, pickOf(random, list.list) ?? 0));
       // So many products change that the next delta is longer than a page.
       if (random() < 0.75) return;
       const shown = list.list.filter((id) => game.shown.has(id) && isFree(game, id));

@@ -46,6 +46,10 @@ export function createMemoryMirror(settings: RunSettings) {
   let checkpoints = new Map<number, Checkpoint[]>();
   /** Local start of each pass, as `sourceTime` counts from it. */
   let starts: number[] = [];
+  /** The newest change before the run. */
+  let before = 0;
+  let last: Pick<Run, 'id' | 'proof' | 'reasons'> | null = null;
+  let readUpTo: number | null = null;
 
   function living(id: number): Row | undefined {
     const row = rows[id - 1];
@@ -62,11 +66,16 @@ export function createMemoryMirror(settings: RunSettings) {
 
   const store = {
     incarnation: 'memory',
-    readUpTo: () => null,
+    readUpTo: () => readUpTo,
     clockSeen: () => null,
-    changes: { lastSeq: () => seq },
-    // No run came before.
-    recentRuns: { read: () => [] },
+    changes: {
+      lastSeq: () => seq,
+      beforeRun: () => before,
+      productsAfter: (since: number) => rows.filter(({ changedSeq }) => changedSeq > since).map(({ id }) => id),
+      ofProduct: () => [],
+    },
+    source: { noted: () => null },
+    recentRuns: { read: () => (last === null ? [] : [last]) },
     products: {
       lastId: () => rows.length,
       changedSeq: (id: number) => rows[id - 1]?.changedSeq ?? 0,
@@ -80,6 +89,7 @@ export function createMemoryMirror(settings: RunSettings) {
         rows.flatMap(({ id, removed }) => (removed || seen.has(id) ? [] : [id])),
     },
     runs: {
+      get: () => last,
       passes: () => [...passes],
       checkpoints: (_run: number, pass: number) => ofPass(pass),
       idsOf: (_run: number, pass: number, { page, perPage }: Applied) =>
@@ -162,12 +172,17 @@ export function createMemoryMirror(settings: RunSettings) {
     remove,
     /** Begins a full run. */
     begin: (id: number, startedAt: number): Run => {
-      [passes, checkpoints, starts] = [[], new Map(), []];
+      [passes, checkpoints, starts, before] = [[], new Map(), [], seq];
       const { perPage, seam } = settings;
       const first = { runId: id, pass: 0, kind: 'list', root: 0, from: null, perPage, seam } as const;
       passes.push({ ...first, sourceTime: null, numItems: null, sizeIgnored: false, reversed: false });
       return newRun(id, startedAt);
     },
     addPass: (pass: Pass): void => void passes.push(pass),
+    /** Notes what a run has proven. The next one controls its deltas if this one was sealed. */
+    end: (run: Pick<Run, 'id' | 'proof' | 'reasons'>): void => {
+      last = run;
+      if (run.proof === 'sealed') readUpTo = passes[0]?.sourceTime ?? readUpTo;
+    },
   };
 }
