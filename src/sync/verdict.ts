@@ -112,9 +112,7 @@ function reasonsOf(
     // Narrower windows overlap others that are not their neighbours.
     isFewer && unreadable.length === 0 && list && whyFewer(store, list),
     list !== undefined && whyTwoContents(store, list),
-    list !== undefined &&
-      lists.some(({ rejected }) => rejected > 0) &&
-      'items were rejected, and each may be a product that was not seen',
+    lists.some(({ rejected }) => rejected > 0) && 'items were rejected, and each may be a product that was not seen',
   ];
   return [...new Set(reasons.filter((reason) => typeof reason === 'string'))];
 }

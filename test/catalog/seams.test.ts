@@ -86,6 +86,22 @@ it('seams are closed by several repairs that join each other', () => {
   expect(examine([...torn, ...repairs.slice(0, 2)])).toMatchObject({ sealed: false, states: ['o'] });
 });
 
+it('seams are closed by repairs over the place that lead to another end of the list, or to another head', () => {
+  // What was modified stands at the end now, far from where the first pass has read it.
+  const end = [window(1, range(1, 11)), window(2, range(9, 19)), window(3, range(60, 65))];
+  const repairs = [window(3, range(17, 27), 2), window(4, range(25, 30), 2)];
+  expect(examine([...end, ...repairs])).toMatchObject({ sealed: true, states: ['j', 'r'], gaps: [] });
+  expect(examine([...end, window(3, range(17, 27), 2)])).toMatchObject({ sealed: false, states: ['j', 'o'] });
+  const elsewhere = [window(3, range(17, 27), 2), window(9, range(25, 30), 2)];
+  expect(examine([...end, ...elsewhere])).toMatchObject({ sealed: false, states: ['j', 'o'] });
+  const head = [window(1, range(60, 70)), window(2, range(9, 19)), window(3, range(17, 22))];
+  expect(examine([...head, window(1, range(1, 11), 2)])).toMatchObject({ sealed: true, states: ['r', 'j'], gaps: [] });
+  // What is before the place is as open as it was.
+  const torn = [window(1, range(1, 11)), window(2, range(21, 31)), window(3, range(29, 39)), window(4, range(60, 65))];
+  const closed = examine([...torn, window(4, range(37, 42), 2)]);
+  expect(closed).toMatchObject({ sealed: false, states: ['o', 'j', 'r'], gaps: [{ offset: 10 }] });
+});
+
 it('seams are not closed by a repair without items: it shows neither the head nor the end', () => {
   const torn = [window(1, range(1, 11)), window(2, range(12, 15))];
   expect(examine([...torn, window(1, [], 2)])).toMatchObject({ sealed: false, states: ['o'] });

@@ -123,11 +123,13 @@ export function pauseMs(random: Random): number {
 }
 
 /** Which change no delta will tell again, although the mirror lacks it; null for none. */
-function whyForgotten({ list, settings }: Arena, store: Reader): string | null {
+function whyForgotten({ list, settings }: Arena, store: Reader, run: Pick<Run, 'proof' | 'kind'>): string | null {
   const from = (store.readUpTo() ?? 0) - settings.overlapMs;
   for (const [id, { livingSince }] of list.lives) {
     const [state, known] = [list.stateOf(id), store.products.find(`P${id}`)];
     if (livingSince === null || state === undefined || known === undefined || state.stamp >= from) continue;
+    // A run that rejects what a delta shows of a product names it; the next full run reads it in the list.
+    if (state.spoilt && (run.kind !== 'full' || run.proof !== 'sealed')) continue;
     if (known.removed || known.body.includes(`"version":${state.version},`)) continue;
     return `the watermark passed a change of P${id}`;
   }
@@ -152,7 +154,7 @@ export function whyWrong(
     if (known === undefined ? run.proof !== 'sealed' || run.kind !== 'full' : !known.removed) continue;
     return `${run.proof} run ${run.id} ${known === undefined ? 'missed' : 'removed'} P${id}, which lives`;
   }
-  return whyForgotten(arena, store);
+  return whyForgotten(arena, store, run);
 }
 
 /** A run that the adversary disturbs, made by the program's own functions, one after another. */
@@ -245,7 +247,8 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
         // As finishRun does with a run that had to settle and could not.
         const proof = conclusion.mustSettle ? ('open' as const) : conclusion.proof;
         mirror.remove(sweep(store, run, { ...conclusion, proof }, settings).remove);
-        mirror.end({ id: run.id, proof, reasons: conclusion.reasons });
+        // A clock that was put back is for the keeper to notice.
+        if (arena.jumps === 0) mirror.end({ id: run.id, proof, reasons: conclusion.reasons });
         return { id: run.id, kind: run.kind, proof, isResumed };
       }
       if (step.kind === 'settle') {

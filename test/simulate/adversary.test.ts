@@ -5,12 +5,12 @@ import { disturb } from './adversary-runs.ts';
 
 /* A short part of `npm run adversary`: seeds that find each deliberate bug of sabotage.ts that names this file. */
 
-const SEEDS = [1, 2, 5, 9, 10, 14, 20, 27, 33, 35];
+const SEEDS = [1, 2, 4, 5, 7, 9, 11, 13, 14, 25];
 /** It once found that an outdated read makes up for a product that was not read. */
 const FOUND = 100_343;
 const RUNS = 20;
 /** Seeds in which many runs are resumed and sealed. */
-const KEEPER_SEEDS = [2, 7, 14, 20];
+const KEEPER_SEEDS = [7, 14, 20, 25];
 const KEEPER_RUNS = 10;
 
 it('the adversary hides no living product from a sealed run, whatever it moves between two requests', () => {

@@ -181,7 +181,7 @@ export function createMovingList(options: MovingListOptions) {
     lives: lives as ReadonlyMap<number, Life>,
     newestFirst,
     /** The version of a product that the source has now, and its time of change; undefined if it was erased. */
-    stateOf: (id: number): Pick<State, 'version' | 'stamp'> | undefined => states.get(id),
+    stateOf: (id: number): Pick<State, 'version' | 'stamp' | 'spoilt'> | undefined => states.get(id),
     happen,
     newId: (): number => ++lastId,
     /** What the source answers now. */

@@ -166,8 +166,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a run is sealed without the end of the list',
     'src/proof/seams.ts',
-    'leads(end, ({ window }) => holdsEnd(window));',
-    'leads(end, ({ window }) => holdsEnd(window) || window.page > 0);',
+    'Loaded<W>) => holdsEnd(window);',
+    'Loaded<W>) => holdsEnd(window) || window.page > 0;',
   ),
   bugFor(
     'test/catalog/seams.test.ts',
@@ -635,11 +635,25 @@ export const SABOTAGES: readonly Sabotage[] = [
     'list.total',
   ),
   bugFor(
+    'test/catalog/seams.test.ts',
+    'repairs elsewhere lead to another end of the list',
+    'src/proof/seams.ts',
+    'const toEnd = leads(before, isEnd, touch);',
+    'const toEnd = leads(before, isEnd);',
+  ),
+  bugFor(
+    'test/catalog/seams.test.ts',
+    'another end of the list closes gaps before it, too',
+    'src/proof/seams.ts',
+    '(toEnd && other >= at)',
+    'toEnd',
+  ),
+  bugFor(
     'test/sync/assess-run.test.ts',
     'an item that a delta rejected does not keep a run from concluding',
     'src/sync/verdict.ts',
     'lists.some(({ rejected }) => rejected > 0)',
-    'list.rejected > 0',
+    '(list?.rejected ?? 0) > 0',
   ),
   // The adversary must find these by itself, although other tests have a history for most of them.
   bugFor(
@@ -654,7 +668,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'only items that the list rejected keep a run from being sealed',
     'src/sync/verdict.ts',
     'lists.some(({ rejected }) => rejected > 0)',
-    'list.rejected > 0',
+    '(list?.rejected ?? 0) > 0',
   ),
   bugFor(
     'test/simulate/adversary.test.ts',

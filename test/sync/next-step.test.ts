@@ -33,11 +33,19 @@ const STILL: PassSketch = {
   ],
 };
 /** A delta of two pages that did not stand still: of products of the first window of `LIST`. */
-const MOVING: PassSketch = { ...twoWindows(ids(1, 3), ids(4, 6)), kind: 'delta' };
+const MOVING: PassSketch = {
+  kind: 'delta',
+  windows: [
+    { perPage: 3, ids: ids(1, 3), total: 5 },
+    { page: 2, perPage: 3, ids: [4, 5], total: 5 },
+  ],
+};
 const EARLIER: PassSketch = { ...MOVING, from: START - 65 * MINUTE };
 const REPAIR: PassSketch = { kind: 'repair', root: 0, from: null, windows: [{ page: 3, perPage: 5, ids: [11, 12] }] };
 const LOOKUP: PassSketch = { kind: 'lookup', from: null, windows: [{ page: 1, perPage: 1, ids: [1] }] };
 const SETTLE: PassSketch = { ...DELTA, kind: 'settle' };
+const SETTLED: PassSketch = { ...SETTLE, at: 8 * MINUTE };
+const REPAIRED = [REPAIR, DELTA, SETTLED];
 
 function times(count: number, ...passes: PassSketch[]): PassSketch[] {
   return Array.from({ length: count }, () => passes).flat();
@@ -80,12 +88,14 @@ it.each<[string, readonly PassSketch[], string]>([
   ['a list in several windows', [LIST], 'delta since -5 min'],
   ['a delta that moved', [LIST, MOVING], 'settle since -5 min, missing 0'],
   ['a delta that moved, and shows a gap', [LIST, { ...TORN, kind: 'delta' }], 'repair, of pass 0'],
-  ['a delta that moved, after a repair', [TORN, DELTA, REPAIR, MOVING], 'repair, of pass 0'],
+  ['a delta that moved, after a repair', [TORN, DELTA, REPAIR, MOVING], 'settle since -5 min, missing 0'],
   ['a joined list', [LIST, DELTA], 'settle since -5 min, missing 0'],
   ['a list with a gap', [TORN, DELTA], 'repair, of pass 0'],
   ['a repair', [TORN, DELTA, REPAIR], 'delta since -4 min'],
-  ['a repair that did not help', [TORN, DELTA, REPAIR, DELTA], 'repair, of pass 0'],
-  ['five repairs that did not help', [TORN, DELTA, ...times(5, REPAIR, DELTA)], 'finish'],
+  ['a repair that did not help', [TORN, DELTA, REPAIR, DELTA], 'settle since -5 min, missing 0'],
+  ['a repair that did not help, and a settling delta', [TORN, DELTA, REPAIR, DELTA, SETTLED], 'repair, of pass 0'],
+  ['a repair after a settling delta', [TORN, DELTA, SETTLED, REPAIR], 'delta since 3 min'],
+  ['four repairs that did not help', [TORN, DELTA, ...REPAIRED, ...REPAIRED, ...REPAIRED, ...REPAIRED], 'finish'],
   ['an unordered list of every product', [UNORDERED, DELTA], 'finish'],
 ])('the next step of a full run after %s', (_what, passes, step) => {
   expect(stepAfter(passes)).toBe(step);
@@ -154,17 +164,16 @@ it('the next step of a full run reads the earlier delta although deltas stay lon
 });
 
 const early = { ...SETTLE, at: 2 * MINUTE };
-const late = { ...SETTLE, at: 8 * MINUTE };
 
 it('a run that settles finishes after a delta that was read late enough', () => {
-  expect(stepAfter([LIST, DELTA, late])).toBe('finish');
+  expect(stepAfter([LIST, DELTA, SETTLED])).toBe('finish');
 });
 
 it.each<[string, PassSketch]>([
   ['was read too early', early],
   ['moved while it was read', { ...MOVING, kind: 'settle', at: 8 * MINUTE }],
   ['had two pages that seemed to stand still', { ...STILL, kind: 'settle', at: 8 * MINUTE }],
-  ['has an early time by the source', { ...late, behind: 5 * MINUTE }],
+  ['has an early time by the source', { ...SETTLED, behind: 5 * MINUTE }],
 ])('a run that settles settles again after a delta that %s', (_what, settle) => {
   expect(stepAfter([LIST, DELTA, settle])).toMatch(/^settle since .* missing 0$/);
 });
