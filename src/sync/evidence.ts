@@ -1,5 +1,4 @@
-import { isWithdrawnBody } from '../catalog/field-values.ts';
-import { createIdSet, type IdSet } from '../catalog/id-set.ts';
+import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
 import { endOf, isWhole, startOf, windowsOver } from '../proof/plan.ts';
 import { examineSeams } from '../proof/seams.ts';
@@ -9,57 +8,8 @@ import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import { isUnreadable } from './failed-window.ts';
 import { examinePlaces } from './listed-twice.ts';
+import { countProducts, countUnknown, newestTotal, repeatsIn } from './product-count.ts';
 import { isControl } from './untold.ts';
-
-/**
- * Counts the products that the source's total should count: those in the list, and those that the run's last deltas show
- * and that are sold. Deltas also show what was withdrawn; lookups and earlier readings also find what the list does not
- * hold any more. Each of these would make up for a living product that was not read.
- * @param deltas in the order in which they were read
- * @param modifiedIn the last delta that showed a product; -1 for none
- */
-function countProducts(
-  store: Reader,
-  deltas: readonly Pass[],
-  listed: IdSet,
-  modifiedIn: (id: number) => number,
-): number {
-  // Not where a later delta tells of the same changes, too: what that one does not show is erased.
-  const newest = deltas.filter(({ from }, at) => !deltas.slice(at + 1).some((later) => startsBy(later, from ?? 0)));
-  const counting = new Set(newest.map(({ pass }) => pass));
-
-  function isCounted(id: number): boolean {
-    if (listed.has(id) || !counting.has(modifiedIn(id))) return listed.has(id);
-    const product = store.removals.living(id);
-    return product !== undefined && !isWithdrawnBody(product.body);
-  }
-
-  let count = 0;
-  for (let id = store.products.lastId(); id > 0; id--) if (isCounted(id)) count++;
-  return count;
-}
-
-/**
- * Counts the withdrawn items of a list that the mirror does not have. They have no id, and the list moves between two
- * windows: so each window counts its items from the last product that it shares with the window before, to the last
- * one that it shares with the window behind.
- */
-function countUnknown(windows: readonly Applied[], idsOf: (window: Applied) => number[]): number {
-  const sorted = [...windows].sort((a, b) => startOf(a) - startOf(b));
-  let unknown = 0;
-  let start = 0;
-  for (const [at, window] of sorted.entries()) {
-    const own = idsOf(window);
-    const next = sorted[at + 1];
-    const shared = new Set(own);
-    const behind = next === undefined ? [] : idsOf(next);
-    const joint = behind.findLastIndex((id) => id !== 0 && shared.has(id));
-    const end = joint === -1 ? own.length : own.lastIndexOf(behind[joint] ?? 0) + 1;
-    if (window.rejected === 0) unknown += own.slice(start, end).filter((id) => id === 0).length;
-    start = joint === -1 && next !== undefined ? Math.max(0, endOf(window) - startOf(next)) : joint + 1;
-  }
-  return unknown;
-}
 
 /** Windows to repair the gaps of a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
@@ -75,6 +25,11 @@ export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
 /** Whether a delta tells of all changes since a time. */
 export function startsBy({ from }: Pick<Pass, 'from'>, since: number): boolean {
   return from !== null && from <= since;
+}
+
+/** Of these deltas, in the order in which they were read, those whose changes no later one tells, too. */
+function newestDeltas(deltas: readonly Pass[]): Pass[] {
+  return deltas.filter(({ from }, at) => !deltas.slice(at + 1).some((later) => startsBy(later, from ?? 0)));
 }
 
 /** Examines the seams of a list. Two windows show a product alike if both show the same content, also what is ignored. */
@@ -104,17 +59,6 @@ export function isClosed(store: Reader, { runId, pass, kind, seam }: Pass): bool
   if (kind === 'list' || kind === 'settle' || seam === 0) return false;
   const idsOf = (window: Applied) => store.runs.idsOf(runId, pass, window);
   return examine(store, { windows, root: pass, idsOf, modifiedIn: () => -1 }).stoodStill;
-}
-
-/** How many items repeat a product of the same answer. */
-function repeatsIn(ids: readonly number[]): number {
-  const products = ids.filter((id) => id > 0);
-  return products.length - new Set(products).size;
-}
-
-function newestTotal(windows: readonly Applied[]): number {
-  const later = (a: Applied, b: Applied) => b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt);
-  return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
 }
 
 /** What a run has read so far, and how complete it is. @param before assess only passes before this one */
@@ -224,7 +168,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     /** Products in the newest reading of the whole list. */
     listed,
     /** How many of the products that were seen the source's total should count. */
-    counted: () => countProducts(store, passes.filter(isDelta), listed, modifiedIn),
+    counted: () => countProducts(store, newestDeltas(passes.filter(isDelta)), listed, modifiedIn),
     /** What the last pass read cannot have changed meanwhile. */
     closed,
     /** Number of the last pass. */

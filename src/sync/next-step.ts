@@ -5,18 +5,11 @@ import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
 import { isUnreadable } from './failed-window.ts';
+import type { ConcludeSettings } from './open-reasons.ts';
+import { compareCount } from './product-count.ts';
 import type { RunSettings } from './run-settings.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
-import {
-  type ConcludeSettings,
-  type Conclusion,
-  compareCount,
-  conclude,
-  isToldAgain,
-  proofLists,
-  type Settling,
-  seamsOf,
-} from './verdict.ts';
+import { type Conclusion, conclude, isToldAgain, proofLists, type Settling, seamsOf } from './verdict.ts';
 
 /*
  * Settling: what a run must do before it concludes anything from the absence of a product in its deltas, because a delta
@@ -80,10 +73,6 @@ type Step =
 
 export type StepSettings = ConcludeSettings & Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups'>;
 
-/** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
-const MAX_DELTAS = 12;
-/** The same if a delta shows nearly every product: a source may ignore from when it asks. */
-const MAX_WHOLE = 3;
 /** `Date` counts whole seconds, and so do the change times of some services. */
 export const DATE_STEP_MS = 1_000;
 
@@ -119,7 +108,6 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     settling,
     /** Whether a delta could not be read whole. */
     isStuck,
-    deltas: sinceSettle.filter(({ kind }) => kind === 'delta').length,
     /** Lists that were repaired since the run settled. */
     repaired: new Set(sinceSettle.flatMap(({ kind, root }) => (kind === 'repair' ? [root] : []))),
     assessment,
@@ -167,30 +155,19 @@ function settleAgain(situation: Situation): NextPass | 'finish' | null {
   return situation.settles < MAX_SETTLES ? settlePass(situation) : 'finish';
 }
 
-/** The source changes faster than its deltas can be read, or each of them is the whole list. */
-function stopReadingDeltas(situation: Situation): NextPass | 'finish' | null {
-  const most = isWholeCatalog(situation.store, situation.last) ? MAX_WHOLE : MAX_DELTAS;
-  return situation.deltas < most ? null : (settle(situation) ?? 'finish');
-}
-
-/** A delta follows each pass during which products may have been modified. */
-function readDelta({ store, run, passes, last, overlapMs, settling }: Situation): NextPass | null {
+/** A delta follows each pass during which products may have been modified, and a delta that no settling delta tells again. */
+function readDelta(situation: Situation): NextPass | 'finish' | null {
+  const { store, run, passes, last, overlapMs, settling } = situation;
   if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;
-  // A delta of a delta only needs what changed while that one was read.
-  if (last.kind === 'delta') {
-    return { kind: 'delta', from: Math.max(0, (last.sourceTime ?? run.startedAt) - DATE_STEP_MS) };
-  }
-  // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was
-  // read may not be in any of them.
   const before = passes.slice(0, -1);
+  // The source changes faster than its deltas can be read, or each of them is the whole list.
+  if (last.kind === 'delta' && before.at(-1)?.kind === 'delta') return settle(situation) ?? 'finish';
+  // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was
+  // read may not be in any of them. A settling delta has told what became visible before it.
   const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1] ?? passes[0];
-  // A settling delta has told what became visible before it.
-  const told = Math.max(
-    firstDelta?.sourceTime ?? run.startedAt,
-    lastWaited(store, passes, overlapMs)?.sourceTime ?? Number.NEGATIVE_INFINITY,
-  );
+  const settled = lastWaited(store, passes, overlapMs)?.sourceTime ?? Number.NEGATIVE_INFINITY;
   // Less the overlap, because a change may become visible late.
-  const from = deltaFrom(told, overlapMs);
+  const from = deltaFrom(Math.max(firstDelta?.sourceTime ?? run.startedAt, settled), overlapMs);
   const readUpTo = store.readUpTo();
   const isPlain = run.kind === 'full' && last.seam === 0 && !passes.some(isDelta);
   if (!isPlain || readUpTo === null) return { kind: 'delta', from };
@@ -282,7 +259,6 @@ const RULES: readonly Rule[] = [
   stopAtUnreadable,
   settleAgain,
   readEarlierDelta,
-  stopReadingDeltas,
   readDelta,
   readControl,
   stopRepairing,

@@ -1,13 +1,11 @@
-import type { InPart, ListEvidence, Proof, Run } from '../catalog/run-types.ts';
-import { FROM_CACHE } from '../proof/watermark.ts';
+import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, type ReadList, startsBy } from './evidence.ts';
-import { isUnreadable, refusesDelta } from './failed-window.ts';
-import type { RunSettings } from './run-settings.ts';
-import { isWholeCatalog, whyUncontrolled, whyUntold } from './untold.ts';
-
-export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'deletedField' | 'untoldFields'>;
+import { refusesDelta } from './failed-window.ts';
+import { type ConcludeSettings, namesOf, reasonsOf, untoldIn, whyInPart } from './open-reasons.ts';
+import { compareCount } from './product-count.ts';
+import { isWholeCatalog } from './untold.ts';
 
 export interface Settling {
   /** Whether the run's last delta was read late enough to show every change. */
@@ -29,121 +27,6 @@ export function proofLists(store: Reader, { lists, list }: Assessment, settling:
     if (isToldAgain(store, read.pass, settling)) return false;
     return !lists.slice(at + 1).some(({ pass }) => startsBy(pass, read.pass.from ?? 0));
   });
-}
-
-/** Why no two windows are joined if a member of each product changes with each answer. */
-const OTHER_EACH_TIME = 'each product that two windows share has another content in the second one';
-
-/** Why a list does not prove that nothing is missing from it; null if it does. */
-function whyOpen({ pass, windows, exact, seams }: ReadList): string | null {
-  const what = pass.kind === 'list' ? '' : ' of a delta';
-  // What cannot be read is a reason of its own, and opens the seams around it.
-  if (exact || windows.some(({ doubt }) => isUnreadable(doubt))) return null;
-  if (seams === null) {
-    return pass.sizeIgnored
-      ? `the source answers ${pass.perPage} products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=${pass.perPage})`
-      : 'CATCHWORD_SEAM is off: plain pages do not overlap, and a product may slip between them';
-  }
-  if (seams.disorder > 0) return `the source lists products in no stable order${what}`;
-  if (seams.sealed) return null;
-  const isVolatile = seams.sharedSum === 0 && seams.unlike > 0;
-  const why = isVolatile ? OTHER_EACH_TIME : 'the windows there share no product that stayed as it was';
-  return `${seams.gaps.length} of ${seams.states.length + 1} seams${what} did not close: ${why}`;
-}
-
-/** Why fewer products were read than the list has, if its windows show that. */
-function whyFewer({ removals }: Reader, { seams }: ReadList): string | null {
-  const [first, ...others] = seams?.doubled ?? [];
-  if (first === undefined) return null;
-  const more = others.length === 0 ? 'is' : `and ${others.length} more are`;
-  return `${removals.living(first)?.vbid} ${more} at two distant places: the list has it twice, or has no stable order`;
-}
-
-/** Products that a run names at most, of those that the list has twice. The next run looks for them: plan-page-write.ts. */
-const NAMED = 100;
-
-/** Keys of some of these products. */
-function namesOf({ removals }: Reader, ids: readonly number[]): string[] {
-  return ids.slice(0, NAMED).flatMap((id) => removals.living(id)?.vbid ?? []);
-}
-
-/** Names products with two contents, of which nothing has shown that the list has both. */
-function whyTwoContents(store: Reader, { places: { unproven } }: ReadList): string | null {
-  if (unproven.length === 0) return null;
-  const [first = 'a removed product'] = namesOf(store, unproven);
-  const more = unproven.length === 1 ? 'is' : `and ${unproven.length - 1} more are`;
-  return `${first} ${more} at two places with two contents: the first one counts, and it is not proven that the list has both`;
-}
-
-/** What deltas have shown in part. */
-function whyInPart({ items, leftOut }: InPart): string[] {
-  if (items === 0) return [];
-  const what = leftOut.length === 0 ? 'some of their members' : leftOut.join(', ');
-  return [`deltas show products without ${what}: these stay as they were`];
-}
-
-/** Every reason why a run is open. @param needed as `proofLists` */
-function reasonsOf(
-  store: Reader,
-  assessment: Assessment,
-  needed: readonly ReadList[],
-  closed: boolean,
-  settings: ConcludeSettings,
-): string[] {
-  const { lists, list } = assessment;
-  const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
-  const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
-  const unreadable = doubts.filter(isUnreadable);
-  const open = needed.flatMap((read) => whyOpen(read) ?? []);
-  const count = list && compareCount(assessment.counted(), list, settings);
-  const isFewer = count?.agrees === false;
-  const reasons = [
-    ...unreadable,
-    ...open,
-    needed.some(({ pass, exact, seams, complete }) => pass.kind !== 'list' && !exact && seams === null && !complete) &&
-      'a delta of plain pages changed while it was read: the next one asks from the same time again',
-    !closed && unreadable.length === 0 && 'the source changed faster than its deltas could be read',
-    open.length > 0 &&
-      lists.some(({ pass }) => isWholeCatalog(store, pass)) &&
-      'a delta shows nearly every product: either a job changed them, or the source ignores the time from which deltas ask',
-    doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
-    contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
-    isFewer && count.text,
-    // Narrower windows overlap others that are not their neighbours.
-    isFewer && unreadable.length === 0 && list && whyFewer(store, list),
-    list !== undefined && whyTwoContents(store, list),
-    lists.some(({ rejected }) => rejected > 0) && 'items were rejected, and each may be a product that was not seen',
-  ];
-  return [...new Set(reasons.filter((reason) => typeof reason === 'string'))];
-}
-
-/** Compares what was read with the source's total. @param products how many count as read @returns `text`: how they differ */
-export function compareCount(
-  products: number,
-  list: ReadList,
-  { withdrawnAs, deletedField }: Pick<ConcludeSettings, 'withdrawnAs' | 'deletedField'>,
-) {
-  // The mirror does not take up products that were withdrawn, or deleted, before it knew them.
-  const unknown = withdrawnAs === 'removed' || deletedField !== undefined ? list.unknown() : 0;
-  // A total that counts each product once is lower than the list is long.
-  const wanted = list.repeated === 0 ? list.total : Math.max(list.total, list.end);
-  const read = products + unknown + list.rejected + list.repeated;
-  const has = wanted === list.total ? `source says that it has ${wanted} products` : `list has ${wanted} items`;
-  return { agrees: read >= wanted, wanted, read, text: `the ${has}, and ${read} were read` };
-}
-
-/** What the deltas did not tell, if the run has read all that they should. */
-function untoldIn(
-  store: Reader,
-  run: Run,
-  { control }: Assessment,
-  { untoldFields }: Pick<ConcludeSettings, 'untoldFields'>,
-): string[] {
-  if (control === undefined) return [whyUncontrolled(store, run) ?? []].flat();
-  if (!control.complete || control.windows.some(({ doubt }) => doubt !== null)) return [];
-  // Repairs of deltas included.
-  const told = store.runs.passes(run.id).filter(({ from }) => from !== null);
-  return [whyUntold(store, run, told, untoldFields) ?? []].flat();
 }
 
 function evidenceOf(list: ReadList): ListEvidence {

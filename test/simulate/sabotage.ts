@@ -91,7 +91,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/unreadable.test.ts',
     'products that cannot be read do not open the run',
-    'src/sync/verdict.ts',
+    'src/sync/open-reasons.ts',
     'const unreadable = doubts.filter(isUnreadable);',
     'const unreadable = doubts.filter((doubt) => isUnreadable(doubt) && doubt === "");',
   ),
@@ -119,7 +119,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/hostile-sources.test.ts',
     'withdrawn products that only a delta shows count as read',
-    'src/sync/evidence.ts',
+    'src/sync/product-count.ts',
     'return product !== undefined && !isWithdrawnBody(product.body);',
     'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
   ),
@@ -133,7 +133,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/hostile-sources.test.ts',
     'products that were withdrawn before the mirror knew them do not count',
-    'src/sync/verdict.ts',
+    'src/sync/product-count.ts',
     "const unknown = withdrawnAs === 'removed' || deletedField !== undefined ? list.unknown() : 0;",
     'const unknown = 0;',
   ),
@@ -196,7 +196,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: "if (kind !== 'list') return true;\n  if (seam === 0) return false;",
       },
       {
-        file: 'src/sync/verdict.ts',
+        file: 'src/sync/open-reasons.ts',
         find: 'if (seams.sealed) return null;',
         replace: "if (seams.sealed || pass.kind !== 'list') return null;",
       },
@@ -447,7 +447,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/assess-run.test.ts',
     'a product that only a lookup finds makes up for one that was not read',
-    'src/sync/evidence.ts',
+    'src/sync/product-count.ts',
     'listed.has(id) || !counting.has(modifiedIn(id))) return',
     'listed.has(id) || !(modifiedIn(id) < 0 || counting.has(modifiedIn(id)))) return',
   ),
@@ -630,7 +630,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/assess-run.test.ts',
     'a second place counts although the total counts products',
-    'src/sync/verdict.ts',
+    'src/sync/product-count.ts',
     'list.repeated === 0 ? list.total : Math.max(list.total, list.end)',
     'list.total',
   ),
@@ -651,7 +651,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/assess-run.test.ts',
     'an item that a delta rejected does not keep a run from concluding',
-    'src/sync/verdict.ts',
+    'src/sync/open-reasons.ts',
     'lists.some(({ rejected }) => rejected > 0)',
     '(list?.rejected ?? 0) > 0',
   ),
@@ -666,7 +666,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/simulate/adversary.test.ts',
     'only items that the list rejected keep a run from being sealed',
-    'src/sync/verdict.ts',
+    'src/sync/open-reasons.ts',
     'lists.some(({ rejected }) => rejected > 0)',
     '(list?.rejected ?? 0) > 0',
   ),
@@ -680,7 +680,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/simulate/adversary.test.ts',
     'a withdrawn product makes up for one that was not read',
-    'src/sync/evidence.ts',
+    'src/sync/product-count.ts',
     'return product !== undefined && !isWithdrawnBody(product.body);',
     'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
   ),
@@ -850,8 +850,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/next-step.test.ts',
     'the earlier delta waits until deltas are short',
     'src/sync/next-step.ts',
-    '  readEarlierDelta,\n  stopReadingDeltas,\n  readDelta,\n',
-    '  stopReadingDeltas,\n  readDelta,\n  readEarlierDelta,\n',
+    '  readEarlierDelta,\n  readDelta,\n',
+    '  readDelta,\n  readEarlierDelta,\n',
   ),
   bugFor(
     'test/sync/finish-run.test.ts',
