@@ -7,7 +7,7 @@ import type { Fields } from './field-values.ts';
 
 /** What frameworks call a sentence for people; `title` and `detail` are those of RFC 9457. */
 const WORDS = ['title', 'detail', 'message', 'messages', 'msg', 'reason', 'fault', 'error_description', 'errorMessage'];
-/** Filled, they say what is wrong: of .NET, Salesforce, Jira, Lambda, Apigee, Elasticsearch and Moodle. */
+/** Filled, they name a failure: of .NET, Salesforce, Jira, Lambda, Apigee, Elasticsearch and Moodle. */
 const WRONG = /^(?:(?:has)?errors?(?:messages?)?|fault|failures|failed|exception)$/;
 /** What WeChat and Baidu write there if nothing is wrong. */
 const FINE = /^(?:ok|success)$/i;

@@ -11,7 +11,7 @@ import { runHere } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-/** Whoever opens a file that another process has leased for writing waits up to 45 s, as for a mount that does not answer. */
+/** A process that opens a file which another one has leased for writing waits up to 45 s, as for a mount that hangs. */
 const LEASE = `
 import fcntl, os, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)

@@ -116,3 +116,16 @@ it('a full run whose deltas are refused for a while, but not all of them, conclu
     expect(await run()).toMatchObject({ proof: 'open', removed: 0 });
   }
 });
+
+it.each([200, 204])('a product is not removed because its lookup is answered with %i and nothing', async (status) => {
+  const { source, db, run } = await refusing({ status: 501 }, { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+  await run();
+  source.items = bodies(numbered(50).slice(1));
+  source.instead = (asked) => {
+    const vbid = asked.pathname.split('/').at(3);
+    if (vbid === undefined) return isDelta(asked) ? { status: 501 } : null;
+    return vbid === 'B0' ? { status, body: '' } : { status: 200, body: `{"vbid":"${vbid}"}` };
+  };
+  expect(await run()).toMatchObject({ proof: 'open', removed: 0, missing: 1 });
+  expect(catalogOf(db).has('B0')).toBe(true);
+});
