@@ -85,7 +85,7 @@ it('a run whose delta held a rejected item removes nothing: the item may be the 
   for (let night = 1; night <= 3; night++) {
     expect(await run()).toMatchObject({ proof: 'open', removed: 0, missing: 1, reasons: [why] });
   }
-  // The watermark passes what the delta told of the item, so the run says so.
+  // The watermark passes the change of the item, so the run says that it was rejected.
   source.changed = [book('A', 'Café'), book('C', 'Café', 'latin1')];
   expect(await run('delta')).toMatchObject({ proof: 'open', rejected: 1, reasons: [why] });
   source.changed = [];
