@@ -7,16 +7,19 @@ import type { Fields } from './field-values.ts';
 
 /** What frameworks call a sentence for people; `title` and `detail` are those of RFC 9457. */
 const WORDS = ['title', 'detail', 'message', 'messages', 'msg', 'reason', 'fault', 'error_description', 'errorMessage'];
-/** Members that say that something is wrong, if they are filled and their text does not say the contrary. */
-const WRONG = /^(?:(?:has)?(?:error|fault|failure|exception)s?(?:message|text)?s?|failed)$/;
-const FINE = /^(?:n|n\/a|ok|success(?:ful)?|succeeded|no errors?)$/i;
-/** Members that say by yes that an envelope is not whole, and by no that it is: of search engines, and of services. */
-const PARTIAL = /^(?:timedout|partial|incomplete(?:results)?)$/;
+/** Filled, they name a failure: of .NET, Salesforce, Jira, Lambda, Apigee, Elasticsearch and Moodle. */
+const WRONG = /^(?:(?:has)?errors?(?:messages?)?|fault|failures|failed|exception)$/;
+/** What WeChat and Baidu write there if nothing is wrong. */
+const FINE = /^(?:ok|success)$/i;
+/** By yes, an answer is not whole: of Elasticsearch, Solr and GitHub. */
+const PARTIAL = /^(?:timedout|(?:is)?partial(?:results)?|incomplete(?:results)?)$/;
+/** By no, it failed: of Cloudflare and Slack. */
 const DONE = /^(?:success|ok)$/;
-/** Members that say how the whole answer is, such as `meta`, and `_shards` of search engines. */
-const INNER = /^_?(?:meta(?:data)?|shards|status|header)$/i;
+/** Members that say how the whole answer is, such as `_shards` of Elasticsearch and `responseHeader` of Solr. */
+const INNER = /^_?(?:meta(?:data)?|shards|status|(?:response)?header)$/i;
 const CODES = ['code', 'status', 'status_code', 'statusCode'];
-const FAILED = ['error', 'fail', 'failed', 'failure'];
+/** Of JSend and Kubernetes. */
+const FAILED = /^(?:error|fail(?:ed|ure)?)$/i;
 /** Codes that mean the same wherever they stand: too many requests, and a token that is not valid (interface, section 7). */
 const KNOWN = [429, 601];
 
@@ -54,7 +57,7 @@ function isWrong(name: string, value: unknown): boolean {
   const plain = name.replace(/[_-]/g, '').toLowerCase();
   if (PARTIAL.test(plain)) return /^(?:true|yes)$/i.test(textOf(value));
   if (DONE.test(plain)) return /^(?:false|no)$/i.test(textOf(value));
-  if (CODES.includes(name)) return isErrorCode(Number(value)) || FAILED.includes(textOf(value).toLowerCase());
+  if (CODES.includes(name)) return isErrorCode(Number(value)) || FAILED.test(textOf(value));
   return WRONG.test(plain) && !/^errors?$/.test(name) && isFilled(value) && !FINE.test(textOf(value).trim());
 }
 

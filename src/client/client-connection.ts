@@ -86,10 +86,10 @@ function createLogin({ apiKey, accessToken, secretsAgain }: ConnectionSettings) 
   return {
     apiKey: () => known.apiKey,
     /** @returns the access token, if its file has another one than before */
-    readAgain: (): string | undefined => {
+    readAgain: async (): Promise<string | undefined> => {
       const before = known;
       try {
-        const { apiKey = before.apiKey, accessToken } = secretsAgain?.() ?? before;
+        const { apiKey = before.apiKey, accessToken } = (await secretsAgain?.()) ?? before;
         known = { apiKey, accessToken };
       } catch (error) {
         // A file that cannot be read now is not the reason why the service refused the request.

@@ -71,24 +71,21 @@ export function settingDigests(given: Environment): SettingDigests {
 
 /**
  * Notes the settings of a process that starts.
- * @param again reads `.env` again, and may never end
+ * @param again reads `.env` again
  * @returns a function that tells them, and what had changed when `.env` was read last. It reads no file, because leases are
  * renewed with what it says: it starts the next reading.
  */
 export function noteSettings(environment: Environment, again: () => Promise<Environment>): () => StartedSettings {
   const settings = settingDigests(environment);
   let changed: readonly string[] = [];
-  let isReading = false;
 
   async function look(): Promise<void> {
-    isReading = true;
     const now = await again().catch(() => null);
     changed = now === null ? ['.env'] : differing(settings, settingDigests(now));
-    isReading = false;
   }
 
   return () => {
-    if (!isReading) void look();
+    void look();
     return { settings, changed };
   };
 }

@@ -286,7 +286,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     view: viewOrNull(viewText(setting.where, setting.fields), { where: `${env}_WHERE`, fields: `${env}_FIELDS` }),
     errorText: (error) => errorText(error),
     make: async () => {
-      const now = again?.();
+      const now = await again?.();
       if (now !== undefined) {
         const next = sinkConfig(now);
         if (next.identity !== identity) throw invalid('its file names another store now', 'Restart catchword.');

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { CatchwordError } from '../base/errors.ts';
 import type { ProxySettings } from '../base/proxy.ts';
-import { type Environment, readText } from './environment.ts';
+import { type Environment, readText, readTextInTime } from './environment.ts';
 import { OPTIONS, type Option, type Values } from './option-table.ts';
 import { anything, path } from './setting-forms.ts';
 
@@ -22,7 +22,7 @@ export interface SinkSetting {
   /** Why one of its variables, or a file that one names, cannot be read; absent: all were. Without an address, `url` is empty. */
   readonly problems?: readonly CatchwordError[];
   /** Reads the files of `_FILE` again, where a password may have changed. @throws CatchwordError CONFIG_INVALID */
-  readonly again?: () => SinkSetting | undefined;
+  readonly again?: () => Promise<SinkSetting | undefined>;
 }
 
 /** Secrets that the service or Redis may refuse after they were changed in their files. */
@@ -32,7 +32,7 @@ type Rotated = Partial<Pick<Values, (typeof ROTATED)[number]>>;
 
 export interface Config extends Values {
   /** Reads the files of these secrets again. @throws CatchwordError CONFIG_INVALID */
-  readonly secretsAgain?: () => Rotated;
+  readonly secretsAgain?: () => Promise<Rotated>;
   readonly sinks: readonly SinkSetting[];
   /** Recipients of a message when something is wrong. */
   readonly channels: readonly SinkSetting[];
@@ -54,8 +54,10 @@ function bare(setting: string, value: string | undefined, schema?: z.ZodType): s
   });
 }
 
-function secretFromFile(env: string, environment: Environment, schema?: z.ZodType): string | undefined {
-  const setting = `${env}_FILE`;
+const THE_FILE = 'the file that it names';
+
+/** The path that a variable ending in `_FILE` names. */
+function pathIn(setting: string, environment: Environment): string | undefined {
   const given = bare(setting, environment[setting]);
   if (!given) return undefined;
   const invalid = (problem: string, hint: string): CatchwordError =>
@@ -64,9 +66,30 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
   if (ADDRESS.test(given)) throw invalid('its value is an address, not a path', isNoName);
   const parsed = path.safeParse(given);
   if (!parsed.success) throw invalid('its value is not a whole path', `It ${parsed.error.issues[0]?.message}.`);
-  const text = readText('the file that it names', given, setting).trim();
-  if (text === '') throw invalid('the file that it names is empty', 'Write the secret into it.');
-  return bare(`${setting}: the file that it names`, text, schema);
+  return given;
+}
+
+function secretIn(setting: string, text: string, schema?: z.ZodType): string | undefined {
+  if (text.trim() !== '') return bare(`${setting}: ${THE_FILE}`, text.trim(), schema);
+  const hint = 'Write the secret into it.';
+  throw new CatchwordError('CONFIG_INVALID', `${setting}: ${THE_FILE} is empty`, { setting, hint });
+}
+
+function secretFromFile(env: string, environment: Environment, schema?: z.ZodType): string | undefined {
+  const setting = `${env}_FILE`;
+  const file = pathIn(setting, environment);
+  return file === undefined ? undefined : secretIn(setting, readText(THE_FILE, file, setting), schema);
+}
+
+/** The environment with the contents of these variables' files, as they are now. @throws CatchwordError CONFIG_INVALID */
+async function withFilesAgain(environment: Environment, names: readonly string[]): Promise<Environment> {
+  const read = names.map(async (env) => {
+    const setting = `${env}_FILE`;
+    const file = environment[env] ? undefined : pathIn(setting, environment);
+    if (file === undefined) return {};
+    return { [env]: secretIn(setting, await readTextInTime(THE_FILE, file, setting), anything) };
+  });
+  return Object.assign({ ...environment }, ...(await Promise.all(read))) as Environment;
 }
 
 const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
@@ -126,9 +149,9 @@ function readNamed(
       return [];
     }
     const proxies = { httpsProxy, httpProxy, noProxy };
-    const readAll = (attempt: Attempt): SinkSetting[] => {
+    const readAll = (attempt: Attempt, given = environment): SinkSetting[] => {
       const read = (one: string, schema?: z.ZodType) =>
-        attempt(() => bare(one, environment[one], schema) || secretFromFile(one, environment, schema)) || undefined;
+        attempt(() => bare(one, given[one], schema) || secretFromFile(one, given, schema)) || undefined;
       const [url, secret, headers] = [read(env), read(`${env}_SECRET`), read(`${env}_HEADERS`)];
       // An expression may begin and end with a quote.
       const [where, fields] =
@@ -140,7 +163,11 @@ function readNamed(
     // A wrong setting of a sink stops nothing else.
     const own: CatchwordError[] = [];
     const found = readAll(prefix === 'CATCHWORD_SINK_' ? collecting(own) : attempt);
-    return found.map((setting) => ({ ...setting, again: () => readAll((work) => work())[0] }));
+    const again = async () => {
+      const all = ['', '_SECRET', '_HEADERS', '_WHERE', '_FIELDS'].map((end) => `${env}${end}`);
+      return readAll((work) => work(), await withFilesAgain(environment, all))[0];
+    };
+    return found.map((setting) => ({ ...setting, again }));
   });
 }
 
@@ -176,12 +203,9 @@ export function readSettings(environment: Environment, needsSource = false) {
   const problems: CatchwordError[] = [];
   const attempt = collecting(problems);
   const values: Record<string, unknown> = {};
-  const parse = (option: Option): unknown => {
+  const parse = (option: Option, now = environment): unknown => {
     const { env, fallback, schema, secret } = option;
-    const given =
-      bare(env, environment[env], schema) ||
-      (secret ? secretFromFile(env, environment, schema) : undefined) ||
-      fallback;
+    const given = bare(env, now[env], schema) || (secret ? secretFromFile(env, now, schema) : undefined) || fallback;
     return given === undefined ? undefined : parseSetting(option, given);
   };
   for (const [key, option] of Object.entries<Option>(OPTIONS)) {
@@ -196,7 +220,11 @@ export function readSettings(environment: Environment, needsSource = false) {
   const read: Partial<Values> = values;
   const sinks = readNamed('CATCHWORD_SINK_', environment, attempt, read);
   const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt, read);
-  const secretsAgain = (): Rotated => Object.fromEntries(ROTATED.map((key) => [key, parse(OPTIONS[key])]));
+  const secretsAgain = async (): Promise<Rotated> => {
+    const names = ROTATED.map((key) => OPTIONS[key].env);
+    const now = await withFilesAgain(environment, names);
+    return Object.fromEntries(ROTATED.map((key) => [key, parse(OPTIONS[key], now)]));
+  };
   return { values: { ...read, sinks, channels, secretsAgain }, problems, attempt };
 }
 

@@ -1,15 +1,19 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
-import { CatchwordError, systemCodeOf } from '../base/errors.ts';
+import { withDeadline } from '../base/abort.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The encodings other than UTF-8 that PowerShell and editors of Windows write, by the mark at the start of a file. */
 const ENCODINGS: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
 
-/** What pipes gave: a second reader would wait for a writer, and stop this thread. */
+/** What pipes gave: a second reader would wait for a writer. */
 const ofPipes = new Map<string, Buffer>();
+/** Readings that have not ended. A disk that hangs stops one thread of the pool for each, so a file has only one. */
+const readings = new Map<string, Promise<Buffer>>();
+const LONGEST_READ_MS = 5_000;
 
 function bytesOf(path: string): Buffer {
   const known = ofPipes.get(path);
@@ -24,10 +28,30 @@ function bytesOf(path: string): Buffer {
   }
 }
 
+async function read(path: string): Promise<Buffer> {
+  if ((await stat(path)).isFIFO()) throw new Error('a pipe, which a process reads only when it starts');
+  return await readFile(path);
+}
+
+/** Reads a file in a thread of the pool. @throws Error after LONGEST_READ_MS, too */
+async function bytesInTime(path: string): Promise<Buffer> {
+  const known = ofPipes.get(path);
+  if (known !== undefined) return known;
+  const reading = readings.get(path) ?? read(path).finally(() => readings.delete(path));
+  readings.set(path, reading);
+  const reason = () => new Error(`no answer in ${LONGEST_READ_MS / 1_000} s`);
+  return await withDeadline(new AbortController().signal, { timeoutMs: LONGEST_READ_MS, reason }, () => reading);
+}
+
 /** @throws CatchwordError CONFIG_INVALID */
 function invalid(problem: string, hint: string, setting: string | undefined): never {
   const message = setting === undefined ? problem : `${setting}: ${problem}`;
   throw new CatchwordError('CONFIG_INVALID', message, { hint, setting });
+}
+
+function unreadable(name: string, cause: unknown, setting: string | undefined): never {
+  const hint = 'It must be a file that this user may read, on a disk that answers.';
+  return invalid(`cannot read ${name} (${systemCodeOf(cause) ?? messageOf(cause)})`, hint, setting);
 }
 
 /** The text of a file of settings: in UTF-8, or in what its byte order mark names. @throws as `readText` */
@@ -39,7 +63,7 @@ function textOf(name: string, bytes: Buffer, setting?: string): string {
 }
 
 /**
- * Reads a file that people write settings into. A pipe is read once in a process.
+ * Reads a file that people write settings into, when a process starts: it may wait for ever, and a pipe is read once.
  * @param name how an error names it: a path may be a secret that was set there by mistake
  * @throws CatchwordError CONFIG_INVALID if it cannot be read, or is not text
  */
@@ -48,10 +72,14 @@ export function readText(name: string, path: string, setting?: string): string {
   try {
     bytes = bytesOf(path);
   } catch (cause) {
-    const hint = 'It must be a file that this user may read.';
-    return invalid(`cannot read ${name} (${systemCodeOf(cause) ?? 'unknown error'})`, hint, setting);
+    return unreadable(name, cause, setting);
   }
   return textOf(name, bytes, setting);
+}
+
+/** Does the same for a process that also does something else: this thread goes on, and the reading has a deadline. */
+export async function readTextInTime(name: string, path: string, setting?: string): Promise<string> {
+  return textOf(name, await bytesInTime(path).catch((cause: unknown) => unreadable(name, cause, setting)), setting);
 }
 
 /** Other programs read these by their names in lower case, too, which take precedence there. */
@@ -67,7 +95,7 @@ export interface DotEnv {
   readonly environment: Environment;
   /** Names of the variables that only `.env` sets. */
   readonly fromDotEnv: ReadonlySet<string>;
-  /** Reads `.env` again. It does not stop this thread, and may never end. @throws Error if it cannot be read */
+  /** Reads `.env` again. @throws Error if it cannot be read within some seconds */
   readonly again: () => Promise<Environment>;
 }
 
@@ -85,9 +113,7 @@ export function withDotEnv(ofProcess: Environment, directory: string): DotEnv {
   const environment = { ...ofFile, ...own };
   const again = async () => {
     try {
-      // A pipe would wait for a writer, and keep this process from ending.
-      if (!(await stat(file)).isFile()) return environment;
-      return { ...added(textOf('.env', await readFile(file))), ...own };
+      return { ...added(textOf('.env', await bytesInTime(file))), ...own };
     } catch (error) {
       if (systemCodeOf(error) === 'ENOENT') return own;
       throw error;

@@ -39,7 +39,7 @@ export function* compareMirrors(
 
 /**
  * `drift`: the next run changes it anyway. `difference`: it should not be. `unproven`: only the mirror has it, and the
- * reading cannot prove that the source does not.
+ * reading cannot prove that the source does not; or it may be drift, because the delta was not read whole.
  */
 export interface Verdict {
   readonly found: Disagreement;
@@ -66,11 +66,12 @@ export function* verifyMirror(
   copiedAt: number,
 ): Generator<Verdict> {
   const changed = keysOf(scratch, delta);
+  const isWhole = delta.reasons.length === 0 && delta.rejected === 0;
   for (const found of compareMirrors(mirror, scratch, ignoreFields, copiedAt)) {
     const isWithdrawn = found.kind !== 'differs' && isWithdrawnBody(found.body);
     if (found.kind === 'only-there' && isGone({ withdrawn: isWithdrawn }, { withdrawnAs })) continue;
     if (changed.has(found.vbid) || (found.kind === 'only-here' && isWithdrawn)) yield { found, as: 'drift' };
-    else if (found.kind === 'only-here' && full.proof !== 'sealed') yield { found, as: 'unproven' };
+    else if (!isWhole || (found.kind === 'only-here' && full.proof !== 'sealed')) yield { found, as: 'unproven' };
     else yield { found, as: 'difference' };
   }
 }

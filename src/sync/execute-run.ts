@@ -95,12 +95,13 @@ async function prune({ store, leased, settings, clock, log, pruneRuns }: Executi
   }
 }
 
-/** Notes a smaller page size only after a whole pass was read with it: a source that is down refuses every size. */
-function learnSize({ store, leased, settings, clock, log }: Execution, { perPage, sizeIgnored }: Pass): void {
+/** Notes another page size only after a whole pass was read with it: a source that is down refuses every size. */
+function learnSize({ store, leased, settings, clock, log }: Execution, { kind, perPage, sizeIgnored }: Pass): void {
   const [asked, at] = [settings.perPage, clock.now()];
-  if (sizeIgnored || perPage >= firstSize(asked, store.source.learnedPage(at))) return;
+  const isListed = kind !== 'list' || perPage === store.source.listedSize();
+  if (sizeIgnored || (isListed && perPage >= firstSize(asked, kind, store.source, at))) return;
   leased.write(({ source }) => source.learnPage({ asked, perPage, at }));
-  log.info({ asked, answered: perPage }, 'runs begin with this page size for a week');
+  if (perPage < asked) log.info({ asked, answered: perPage }, 'runs begin with this page size for a week');
 }
 
 /** Reads the last pass to its end; in plain pages if the source ignores the requested size, in smaller ones if it must. */

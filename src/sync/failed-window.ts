@@ -1,5 +1,5 @@
-import type { CatchwordError, ErrorCode } from '../base/errors.ts';
-import type { Window } from '../catalog/page-types.ts';
+import type { CatchwordError, ErrorCode, ErrorRecord } from '../base/errors.ts';
+import type { FetchTask, Window } from '../catalog/page-types.ts';
 import { endOf, startOf, windowsOver } from '../proof/plan.ts';
 
 /** Follows the offset in the doubt about a window that the source does not answer. */
@@ -48,8 +48,16 @@ export function mayPass({ code, status = 0 }: CatchwordError, isAnswered: boolea
 const OF_ALL = [401, 403, 429];
 
 /** A page after the end of the list is refused by some sources, and so is every delta; others answer it empty. */
-export function isRefused({ status = 0 }: Pick<CatchwordError, 'status'>): boolean {
+export function isRefused({ status = 0 }: Pick<ErrorRecord, 'status'>): boolean {
   return (status >= 400 && status < 500 && !OF_ALL.includes(status)) || status === 501;
+}
+
+/** Whether a first page is refused because of the time from which it asks: a list was read with pages of its size. */
+export function isRefusedDelta(
+  { from, window }: Pick<FetchTask, 'from' | 'window'>,
+  error: Pick<ErrorRecord, 'status'>,
+): boolean {
+  return from !== null && window.page === 1 && isRefused(error);
 }
 
 /** Windows of half the size over a window that failed. */

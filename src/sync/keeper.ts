@@ -52,7 +52,7 @@ export function startRun(
     const runId = writer.runs.create(run);
     const unread = { sourceTime: null, numItems: null, sizeIgnored: false, reversed: false };
     const kind = isFull ? 'list' : 'delta';
-    const perPage = firstSize(settings.perPage, writer.source.learnedPage(nowMs));
+    const perPage = firstSize(settings.perPage, kind, writer.source, nowMs);
     writer.runs.addPass({ runId, pass: 0, kind, root: 0, from, perPage, seam, ...unread });
     const planned = requireRun(writer, runId);
     onStart?.(writer, planned, false);

@@ -1,7 +1,8 @@
 import { CatchwordError, type ErrorRecord, toErrorRecord } from '../base/errors.ts';
 import { type CapturedPage, type FetchOutcome, type FetchTask, requestOf } from '../catalog/page-types.ts';
-import type { Pass } from '../store/rows/runs.ts';
-import type { LearnedPage } from '../store/rows/source-state.ts';
+import type { Pass, PassKind } from '../store/rows/runs.ts';
+import type { SourceReader } from '../store/rows/source-state.ts';
+import { isRefusedDelta } from './failed-window.ts';
 
 /** The page size of the rest of a pass. */
 export interface Resize {
@@ -13,16 +14,23 @@ export interface Resize {
 /** Smallest sizes that are tried if the source refuses the first request, or does not answer it in time. */
 const SMALLEST = { refused: 25, slow: 250 } as const;
 
-/** The page size with which runs begin. @param asked CATCHWORD_PER_PAGE */
-export function firstSize(asked: number, learned: LearnedPage | null): number {
-  return learned?.asked === asked ? learned.perPage : asked;
+/**
+ * The page size with which a run begins. A delta asks for no more than a list was read with: if it is refused, that is
+ * not because of its size. @param asked CATCHWORD_PER_PAGE
+ */
+export function firstSize(asked: number, kind: PassKind, source: SourceReader, nowMs: number): number {
+  const learned = source.learnedPage(nowMs);
+  const size = learned?.asked === asked ? learned.perPage : asked;
+  return kind === 'list' ? size : Math.min(size, source.listedSize() ?? size);
 }
 
 /** Half the size of the first request, if a smaller page may be answered. */
-function smallerSize({ window }: FetchTask, { code, status = 0 }: ErrorRecord): Resize | null {
+function smallerSize(task: FetchTask, error: ErrorRecord): Resize | null {
+  if (isRefusedDelta(task, error)) return null;
+  const { code, status = 0 } = error;
   const isRefused = [400, 413, 414, 422].includes(status);
   if (!isRefused && status !== 504 && code !== 'SOURCE_TIMEOUT' && code !== 'SOURCE_BODY') return null;
-  const perPage = window.perPage >> 1;
+  const perPage = task.window.perPage >> 1;
   return perPage >= (isRefused ? SMALLEST.refused : SMALLEST.slow) ? { perPage, isFixed: false } : null;
 }
 

@@ -2,7 +2,16 @@ import { CatchwordError } from '../base/errors.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
 import { type PassPlan, startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
-import { AND_ALL_AFTER, doubtOf, type Failed, halves, isRefused, mayPass, type Unreadable } from './failed-window.ts';
+import {
+  AND_ALL_AFTER,
+  doubtOf,
+  type Failed,
+  halves,
+  isRefused,
+  isRefusedDelta,
+  mayPass,
+  type Unreadable,
+} from './failed-window.ts';
 import { IN_A_ROW, type SourceAnswers, type WindowAnswer } from './source-answers.ts';
 
 /** Unreadable products in a row, with nothing readable after them, that show the end of what the source shows. */
@@ -27,7 +36,7 @@ const KINDS = new Set<Pass['kind']>(['list', 'delta', 'catchup', 'settle']);
  *    └─ several in a row, and the source does not answer a probe ─► the pass fails
  * ```
  */
-export function createUnreadWindows({ pass, kind, seam, sizeIgnored }: Pass, answers: SourceAnswers, plan: PassPlan) {
+export function createUnreadWindows({ from, kind, seam, sizeIgnored }: Pass, answers: SourceAnswers, plan: PassPlan) {
   const failed = new Map<string, Failed>();
   const settled = new Set<string>();
   const pieces = new Map<string, Window>();
@@ -62,9 +71,6 @@ export function createUnreadWindows({ pass, kind, seam, sizeIgnored }: Pass, ans
     return [{ window, doubt: doubtOf(least.window, least.error, AND_ALL_AFTER), numItems }];
   }
 
-  /** Of a run that has read its list: not the size of the page is refused, but the time from which it asks. */
-  const isRefusedDelta = ({ window, error }: Failed): boolean =>
-    pass > 0 && kind !== 'list' && window.page === 1 && answers.extent().last === undefined && isRefused(error);
   const ofPlan = (window: Window): boolean => !pieces.has(windowKey(window));
   const isRefusedAfterEnd = ({ window, error }: Failed): boolean => answers.isAfterEnd(window) && isRefused(error);
 
@@ -122,7 +128,7 @@ export function createUnreadWindows({ pass, kind, seam, sizeIgnored }: Pass, ans
       for (const { window } of all.filter(isRefusedAfterEnd)) settle(window, 0, numItems);
       if (lowest === undefined) return [];
       const { window, error, isLeast } = lowest;
-      if (isRefusedDelta(lowest) && ofPlan(window)) {
+      if (answers.extent().last === undefined && isRefusedDelta({ from, window }, error) && ofPlan(window)) {
         settle(window, null, numItems);
         return [{ window, doubt: doubtOf(window, error, AND_ALL_AFTER), numItems }];
       }

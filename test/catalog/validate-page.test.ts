@@ -114,6 +114,9 @@ it.each([
   ['errors', { errors: ['3 of 5 shards failed'] }, '3 of 5 shards failed'],
   ['an error', { error: { type: 'timeout' } }, '{"type":"timeout"}'],
   ['a flag of a search engine', { timed_out: true }, 'timed_out: true'],
+  ['an answer of Solr in part', { responseHeader: { partialResults: true } }, 'responseHeader.partialResults: true'],
+  ['an answer of Elasticsearch in part', { is_partial: true }, 'is_partial: true'],
+  ['a status of Kubernetes', { status: 'Failure', message: 'no index' }, 'status: Failure; no index'],
   ['shards', { _shards: { total: 5, failed: 3 } }, '_shards.failed: 3'],
   ['no success', { success: false, message: 'no index' }, 'success: false; no index'],
   ['a failure', { status: 'error', detail: 'no index' }, 'status: error; no index'],
@@ -133,7 +136,7 @@ it.each([
   { errorCode: 0, errorMessage: 'success' },
   { header: { code: 0, errorMessage: 'SUCCESS' }, metadata: { code: 450 } },
   { meta: { success: 0, failed: 0 }, success: '', ok: [] },
-  { incomplete: 12, partial: 'n', has_errors: 'N', exceptions: 'n/a' },
+  { incomplete: 12, partial: 'n', has_errors: 'no', exception: null },
 ])('a page may have members that say that nothing is wrong: %o', (more) => {
   expect(pageOfText(pageText([{ vbid: 'A' }], more), window).products).toHaveLength(1);
 });

@@ -75,7 +75,7 @@ it.skipIf(!redisAvailable)(
     await setPassword('old-password');
     let written = at('old-password');
     const { log } = recordedLog();
-    const place = { clock: systemClock, log, redisUrlAgain: () => written };
+    const place = { clock: systemClock, log, redisUrlAgain: async () => written };
     const connection = connectRedis(written, { ...place, trouble: createRedisTrouble(place) }, 'wait');
     const both = [connection, connection.duplicate()];
     onTestFinished(() => both.forEach(cutRedis));

@@ -59,3 +59,22 @@ it('no size is remembered of a source that refuses them all', async () => {
   limits.most = 1000;
   expect(await refused()).toEqual([]);
 });
+
+it('a delta asks for the page size that a list was read with, also after a week and with a larger CATCHWORD_PER_PAGE', async () => {
+  const { later, refused } = await begin(100);
+  expect(await refused()).toEqual([400, 200]);
+  later(8 * DAY);
+  expect(await refused('delta')).toEqual([]);
+  expect(await refused('delta', { CATCHWORD_PER_PAGE: '300' })).toEqual([]);
+  expect(await refused()).toEqual([400, 200]);
+});
+
+it('a delta asks for pages of the configured size once a list was read with them again', async () => {
+  const { limits, later, refused } = await begin(100);
+  await refused();
+  limits.most = 1000;
+  later(8 * DAY);
+  await refused();
+  limits.most = 399;
+  await expect(refused('delta')).rejects.toThrow('answered 400');
+});

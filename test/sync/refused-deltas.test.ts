@@ -79,18 +79,28 @@ it('a product that is gone is removed by a lookup in a run whose deltas are refu
   expect(await run()).toMatchObject({ proof: 'open', removed: 1, missing: 0 });
 });
 
-it('a delta run that is refused fails with one request, and leaves the full run its products', async () => {
-  const { source, db, run } = await refusing({ status: 501 });
+it.each([400, 413, 422, 501])(
+  'a delta run that is refused with %i fails with one request, and leaves the mirror its products',
+  async (status) => {
+    const { source, db, run } = await refusing({ status });
+    await run();
+    const before = source.requests.length;
+    await expect(run('delta')).rejects.toMatchObject({
+      code: 'SOURCE_REFUSED',
+      status,
+      retryable: false,
+      message: expect.stringContaining('page 1 of the delta since') as string,
+    });
+    expect(source.requests.length - before).toBe(1);
+    expect(catalogOf(db).size).toBe(50);
+  },
+);
+
+it('a delta run whose from is refused says that the service may have no deltas', async () => {
+  const { run } = await refusing({ status: 400 });
   await run();
-  const before = source.requests.length;
-  await expect(run('delta')).rejects.toMatchObject({
-    code: 'SOURCE_REFUSED',
-    status: 501,
-    retryable: false,
-    hint: expect.stringContaining('set CATCHWORD_DELTA_CRON=off') as string,
-  });
-  expect(source.requests.length - before).toBe(1);
-  expect(catalogOf(db).size).toBe(50);
+  const hint = expect.stringContaining('set CATCHWORD_DELTA_CRON=off') as string;
+  await expect(run('delta')).rejects.toMatchObject({ hint });
 });
 
 it('a full run whose deltas are refused for a while, but not all of them, concludes nothing from the others', async () => {
@@ -105,4 +115,17 @@ it('a full run whose deltas are refused for a while, but not all of them, conclu
     deltas = 0;
     expect(await run()).toMatchObject({ proof: 'open', removed: 0 });
   }
+});
+
+it.each([200, 204])('a product is not removed because its lookup is answered with %i and nothing', async (status) => {
+  const { source, db, run } = await refusing({ status: 501 }, { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+  await run();
+  source.items = bodies(numbered(50).slice(1));
+  source.instead = (asked) => {
+    const vbid = asked.pathname.split('/').at(3);
+    if (vbid === undefined) return isDelta(asked) ? { status: 501 } : null;
+    return vbid === 'B0' ? { status, body: '' } : { status: 200, body: `{"vbid":"${vbid}"}` };
+  };
+  expect(await run()).toMatchObject({ proof: 'open', removed: 0, missing: 1 });
+  expect(catalogOf(db).has('B0')).toBe(true);
 });

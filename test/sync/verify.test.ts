@@ -7,6 +7,7 @@ import { catalogOf, expectExactLog, standIn } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { startRawSource } from '../support/raw-source.ts';
 import { execute } from '../support/sqlite.ts';
+import { rawPlace } from './raw-place.ts';
 
 let sandbox: Sandbox;
 let directory: string;
@@ -64,7 +65,9 @@ it('verify prints every difference, and writes nothing', async () => {
     { kind: 'only-there', vbid: b, title: expect.any(String), drift: false },
     { kind: 'only-there', vbid: c, title: expect.any(String), drift: false },
     { kind: 'only-here', vbid: 'STRANGER', title: expect.any(String), drift: false },
-    { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0, unproven: 0 } },
+    {
+      summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0, unproven: 0, rejected: [] },
+    },
   ]);
   expect(catalogOf(db)).toEqual(before);
   const text = await cli(['verify'], settings, directory);
@@ -178,4 +181,17 @@ it('doctor notices a source that ignores the page size, and a lookup that does n
   expect(found.code).toBe(1);
   expect(found.stdout).toMatch(/note {3}page size {2}asked for 14 and 7 a page, it answers 10 and 7/);
   expect(found.stdout).toMatch(/failed lookup {5}does not find \d+, which is listed/);
+});
+
+it.each([
+  ['an item that is not JSON', '{"vbid":"A","title":NaN}', /^an item was rejected: not JSON .*, of the product A$/m],
+  ['an item that hides where it ends', '{"vbid":"A","title":"a"b"}', /^the changes were not read whole: offset 0 /m],
+])('verify concludes nothing from a delta with %s, and says why', async (_what, item, words) => {
+  const { source, settings: own, directory: place, run } = await rawPlace(['{"vbid":"A"}', '{"vbid":"B"}']);
+  await run();
+  source.items = ['{"vbid":"A","title":"new"}', '{"vbid":"B"}'].map((text) => Buffer.from(text));
+  source.changed = [Buffer.from(item)];
+  const { code, stdout } = await cli(['verify'], own, place);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(words)]);
+  expect(stdout).toMatch(/^1 product not seen, or different, which this reading cannot prove$/m);
 });

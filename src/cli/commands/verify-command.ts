@@ -18,6 +18,9 @@ import { type JsonOption, print, type Result } from './shared/output-format.ts';
 import { observePause } from './shared/person-notices.ts';
 import { withProgress } from './shared/show-progress.ts';
 
+/** How many rejected items of a reading are named. */
+const REJECTED = 10;
+
 type Options = JsonOption & Pick<KeeperOptions, 'now'>;
 
 function verdictResult({ found, as }: Verdict): Result {
@@ -45,19 +48,22 @@ async function compare(
   }
   const { difference: differences, drift: drifted, unproven } = counts;
   const { items, proof, reasons, evidence } = full;
+  const rejected = [full, delta].flatMap(({ id }) => store.runs.rejected(id, REJECTED)).map(({ reason }) => reason);
   const text = [
     `read ${plural(items, 'product')} from the source, proof ${[proof, ...reasons].join(': ')}`,
     ...noteTexts({ evidence }),
+    ...delta.reasons.map((reason) => `the changes were not read whole: ${reason}`),
+    ...rejected.map((reason) => `an item was rejected: ${printable(reason)}`),
     `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${time(mirror.watermark() ?? 0)}`,
   ];
   if (drifted > 0)
     text.push('Drift does not count: the source has changed these products since, and the next run reads them.');
-  if (unproven > 0) text.push(`${plural(unproven, 'product')} not seen at the source, which this reading cannot prove`);
+  if (unproven > 0) text.push(`${plural(unproven, 'product')} not seen, or different, which this reading cannot prove`);
   if (differences > 0) {
     context.setExitCode(EXIT.differences);
     text.push('Bring the mirror up to date with: npx catchword sync --full.');
   }
-  const summary = { products: items, proof, reasons, differences, drifted, unproven };
+  const summary = { products: items, proof, reasons, differences, drifted, unproven, rejected };
   print(context, options, { json: { summary }, text });
 }
 

@@ -88,8 +88,8 @@ function keeperSettings(config: SourceConfig): RunSettings {
 /** Reads the address of Redis again. */
 export const redisUrlAgain =
   ({ secretsAgain }: Config) =>
-  (): string | undefined =>
-    secretsAgain?.().redisUrl;
+  async (): Promise<string | undefined> =>
+    (await secretsAgain?.())?.redisUrl;
 
 /** Starts a fetcher, which reads pages for keepers through Redis. @param keeper the queue of the one in this process */
 export async function startFetcherService(

@@ -20,7 +20,7 @@ export interface TokensOptions {
   /** The configured token; a token in the store takes precedence. */
   readonly configured: string | undefined;
   /** Reads the configured token again. @returns it, if it is another one than before */
-  readonly configuredAgain: () => string | undefined;
+  readonly configuredAgain: () => Promise<string | undefined>;
   readonly store: TokenStore | null;
   readonly account: Account;
   readonly clock: Clock;
@@ -88,8 +88,8 @@ export function createTokens({ configured, configuredAgain, store, account, cloc
     await store?.write(found.token);
   }
 
-  function readAgain(): void {
-    const token = configuredAgain();
+  async function readAgain(): Promise<void> {
+    const token = await configuredAgain();
     if (token !== undefined) known = { ...known, token };
   }
 
@@ -99,7 +99,7 @@ export function createTokens({ configured, configuredAgain, store, account, cloc
       known = { ...known, token: stored };
       return;
     }
-    readAgain();
+    await readAgain();
     if (known.token !== failed) return;
     if (!account.hasReference) throw refusal ?? noReference();
     const remembered = rememberedError(known, failed, clock.now());

@@ -54,7 +54,8 @@ export async function callOnce<Result>(
     return operation.read(parseAnswer(answer, operation));
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    const refused = transport.isOutdated(error, login) ? error.with({ retryable: true }) : transport.withHeader(error);
+    const isOutdated = await transport.isOutdated(error, login);
+    const refused = isOutdated ? error.with({ retryable: true }) : transport.withHeader(error);
     const about = aboutSubject(refused, operation);
     throw isSent ? withOutcome(about, operation) : about;
   }

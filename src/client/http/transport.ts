@@ -25,7 +25,7 @@ export type TransportSettings = Pick<
 > &
   ProxySettings & {
     /** Called when the service refuses the key or the token; it may replace them. */
-    readonly onRefused?: () => void;
+    readonly onRefused?: () => Promise<void>;
   };
 
 export type Transport = ReturnType<typeof createTransport>;
@@ -185,9 +185,9 @@ export function createTransport(
       return error.with({ hint: `${hint} ${scheme === undefined ? `${header}.` : advice}`.trim() });
     },
     /** Whether the service refused a login that was replaced meanwhile, or is replaced now: another try may succeed. */
-    isOutdated: (error: CatchwordError, used: ReturnType<typeof login>): boolean => {
+    isOutdated: async (error: CatchwordError, used: ReturnType<typeof login>): Promise<boolean> => {
       if (!hasCode(error, 'SOURCE_AUTH', 'SERVICE_FORBIDDEN')) return false;
-      settings.onRefused?.();
+      await settings.onRefused?.();
       const now = login();
       return now.apiKey !== used.apiKey || now.token !== used.token;
     },

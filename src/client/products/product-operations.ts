@@ -8,7 +8,7 @@ import { isXml, messageIn } from '../errors/error-message.ts';
 import { dateOf, type Headers, header } from '../headers.ts';
 import type { Operation } from '../http/caller.ts';
 import type { Answer } from '../http/exchange.ts';
-import { notUtf8 } from '../http/response-body.ts';
+import { bodyError, notUtf8 } from '../http/response-body.ts';
 
 /** @rule 4.4-1, 4.4-5..8, 4.4-10, 4.4-15 */
 export interface ProductSettings
@@ -121,6 +121,8 @@ export function readProduct(path: string, vbid: string, settings: ProductSetting
       // "Catalog not found" says nothing about the product.
       if (refusal?.code === 'SOURCE_AUTH') throw refusal;
       if (refusal !== undefined) return pageOf({ ...answer, body: new Uint8Array() });
+      // A good status without a product does not say that there is none.
+      if (answer.body.length === 0) throw bodyError('the answer has no body');
       if (!isUtf8(answer.body)) throw notUtf8();
       return pageOf(answer);
     },

@@ -53,7 +53,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
     address: found.address(url, [url]),
     errorText: (error) => errorText(error),
     make: async () => {
-      const now = again?.();
+      const now = await again?.();
       if (now !== undefined) {
         const next = channelConfig(now);
         errorText = next.errorText;

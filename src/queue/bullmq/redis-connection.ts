@@ -28,7 +28,7 @@ const cut = new WeakSet<object>();
 
 export interface ConnectionOptions {
   /** Reads the address of Redis again, whose password may have changed. @throws CatchwordError CONFIG_INVALID */
-  readonly redisUrlAgain?: (() => string | undefined) | undefined;
+  readonly redisUrlAgain?: (() => Promise<string | undefined>) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly trouble: RedisTrouble;
@@ -44,14 +44,10 @@ export function connectRedis(
   whenGone: 'wait' | 'fail',
 ): Redis {
   const { label, open } = redisPlace(hostUrls(url));
-  /** Users and passwords of the address as it is now. An address that cannot be read is tried again like one that can. */
-  function loginAgain() {
-    try {
-      const now = redisUrlAgain?.();
-      return now === undefined ? {} : redisPlace(hostUrls(now)).login;
-    } catch {
-      return {};
-    }
+  /** Takes users and passwords of the address as it is now, before the next attempt or one after it. */
+  async function takeLogin(options: object): Promise<void> {
+    const now = await redisUrlAgain?.();
+    if (now !== undefined) Object.assign(options, redisPlace(hostUrls(now)).login);
   }
   let readyAt: number | null = null;
   let shortLives = 0;
@@ -64,7 +60,8 @@ export function connectRedis(
     // BullMQ duplicates a worker's connection, and both call this function: it must not count lives.
     retryStrategy(times) {
       // ioredis calls it as a method of the options of the connection, which may be BullMQ's own.
-      Object.assign(this, loginAgain());
+      // An address that cannot be read now is tried again like one that can.
+      takeLogin(this).catch(() => {});
       return Math.min((times + shortLives) * 100, MAX_RECONNECT_DELAY_MS);
     },
     // After a failover the old primary is a read-only replica: reconnect to the new one and repeat the command (2).

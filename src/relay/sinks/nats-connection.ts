@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { connect as connectNats, credsAuthenticator } from '@nats-io/transport-node';
-import { messageOf } from '../../base/errors.ts';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { decoded } from '../../base/percent-decode.ts';
+import { readTextInTime } from '../../settings/environment.ts';
 import { SinkError, type SinkSettings } from '../sink.ts';
 import type { ConnectionLife } from './connection-scope.ts';
 
@@ -14,10 +14,10 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export function toSinkError(error: unknown): SinkError {
   const name = error instanceof Error ? error.name : '';
   const message = messageOf(error);
-  // Requests that the user may not make, and files of credentials, have no error of a name of its own.
-  const isSetting =
-    /^(Authori|UserAuth|JetStreamNotEnabled|InvalidName)|: (Permissions V|ENOENT|EACCES|EISDIR|unable to p|nkeys)/;
-  return new SinkError(isSetting.test(`${name}: ${message}`) ? 'misconfigured' : 'unavailable', `NATS: ${message}`, {
+  // Requests that the user may not make, and contents of files of credentials, have no error of a name of its own.
+  const ofSetting = /^(Authori|UserAuth|JetStreamNotEnabled|InvalidName)|: (Permissions V|unable to p|nkeys)/;
+  const isSetting = error instanceof CatchwordError || ofSetting.test(`${name}: ${message}`);
+  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${message}`, {
     cause: error,
     timedOut: name === 'TimeoutError',
   });
@@ -69,7 +69,7 @@ export async function connect(
         timeout: CONNECT_TIMEOUT_MS,
         ...(url.protocol === 'tls:' && { tls: tls as object }),
         ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
-        authenticator: creds === undefined ? [] : credsAuthenticator(await readFile(creds)),
+        authenticator: creds === undefined ? [] : credsAuthenticator(Buffer.from(await readTextInTime(creds, creds))),
         inboxPrefix: inbox_prefix,
       }),
     );

@@ -17,7 +17,7 @@ export interface NotedSource extends SourceIdentity {
   readonly ignored?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A page size that the source answered, after it did not answer the configured one. */
+/** The page size in which a whole pass was read: of a list, or a smaller one than the pass began with. */
 export interface LearnedPage {
   /** CATCHWORD_PER_PAGE then. */
   readonly asked: number;
@@ -40,7 +40,8 @@ export type SourceReader = ReturnType<typeof createSourceReader>;
 /** What all processes of a mirror know about its source. Times are milliseconds since 1970 by the local clock. */
 export function createSourceReader({ row, value }: Queries) {
   const learnedRate = value<[], string | null>('SELECT learned_rate FROM mirror WHERE id = 1');
-  const learnedPage = value<[], string | null>('SELECT learned_page FROM mirror WHERE id = 1');
+  const page = value<[], string | null>('SELECT learned_page FROM mirror WHERE id = 1');
+  const learnedPage = () => JSON.parse(page() ?? 'null') as LearnedPage | null;
   const notedPause = row<[], Pause>(
     `SELECT blocked_since AS since, blocked_until AS until FROM mirror
      WHERE blocked_since IS NOT NULL AND blocked_until IS NOT NULL`,
@@ -62,9 +63,13 @@ export function createSourceReader({ row, value }: Queries) {
     learnedRate: () => JSON.parse(learnedRate() ?? 'null') as LearnedRate | null,
     /** Null if the source answers pages of the configured size, or that was not tried for a week. */
     learnedPage: (nowMs: number): LearnedPage | null => {
-      const page = JSON.parse(learnedPage() ?? 'null') as LearnedPage | null;
-      return page !== null && Math.abs(nowMs - page.at) < LEARNED_PAGE_MS ? page : null;
+      const found = learnedPage();
+      return found !== null && found.perPage < found.asked && Math.abs(nowMs - found.at) < LEARNED_PAGE_MS
+        ? found
+        : null;
     },
+    /** The page size in which a list was read last; null: not known. */
+    listedSize: (): number | null => learnedPage()?.perPage ?? null,
     notedPause,
     /** The pause that the source asked for, at most a day; null if there is none or it is over. */
     pause: (nowMs: number) => pauseOf(notedPause(), nowMs),

@@ -18,7 +18,7 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from '
  * - source_address, source_selection: which catalog is mirrored (see source.ts); null before the first run
  * - next_request_at: the earliest next request under the rate limit, for all processes; null if none was reserved
  * - learned_rate: JSON of LearnedRate; null until the source refuses a request of a process without a configured limit
- * - learned_page: JSON of LearnedPage; null until the source refuses a page of the configured size
+ * - learned_page: JSON of LearnedPage; null until a list was read in pages of a size that the source keeps
  * - retry_at, retry_kind, retry_reason: the failed run that is to be retried; null if there is none
  * - pruned_counts: JSON of RunCounts, sums over the runs that were deleted; null before the first
  * - file_state: what the last write or checkpoint noted of the file (see file-guard.ts); null before the first write

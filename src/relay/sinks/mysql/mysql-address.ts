@@ -3,7 +3,7 @@ import type { ConnectionConfig } from 'mariadb';
 import * as z from 'zod';
 import { unbracketed } from '../../../base/loopback.ts';
 import { decoded } from '../../../base/percent-decode.ts';
-import { readText } from '../../../settings/environment.ts';
+import { readTextInTime } from '../../../settings/environment.ts';
 
 /* An address of MySQL or MariaDB: mysql://USER:PASSWORD@HOST:PORT/DATABASE?table=NAME. */
 
@@ -37,15 +37,15 @@ export function mysqlProblem({ hostname, username, pathname }: URL): [string, st
  * Reads how to encrypt; false: not at all. MySQL's clients verify less with REQUIRED.
  * @throws CatchwordError CONFIG_INVALID if a file cannot be read
  */
-function tlsOf(host: string, asked: Followed): NonNullable<ConnectionConfig['ssl']> {
+async function tlsOf(host: string, asked: Followed): Promise<NonNullable<ConnectionConfig['ssl']>> {
   const { 'ssl-ca': ca, 'ssl-cert': cert, 'ssl-key': key } = asked;
   const mode = asked['ssl-mode'] ?? (ca || cert ? 'VERIFY_IDENTITY' : 'DISABLED');
   if (mode === 'DISABLED') return false;
-  const read = (name: string, path: string) => readText(`the file of ${name}`, path);
+  const read = (name: string, path: string) => readTextInTime(`the file of ${name}`, path);
   const options = {
-    ...(ca && { ca: read('ssl-ca', ca) }),
-    ...(cert && { cert: read('ssl-cert', cert) }),
-    ...(key && { key: read('ssl-key', key) }),
+    ...(ca && { ca: await read('ssl-ca', ca) }),
+    ...(cert && { cert: await read('ssl-cert', cert) }),
+    ...(key && { key: await read('ssl-key', key) }),
     // The certificate is compared with it. The name of a server that is asked for must not be an address.
     host,
     ...(isIP(host) === 0 && { servername: host }),
@@ -56,7 +56,7 @@ function tlsOf(host: string, asked: Followed): NonNullable<ConnectionConfig['ssl
 }
 
 /** Makes the driver's settings for an address with these options. @throws CatchwordError CONFIG_INVALID */
-export function driverConfig(url: URL, asked: Followed): ConnectionConfig {
+export async function driverConfig(url: URL, asked: Followed): Promise<ConnectionConfig> {
   const host = unbracketed(decoded(url.hostname));
   return {
     host,
@@ -65,6 +65,6 @@ export function driverConfig(url: URL, asked: Followed): ConnectionConfig {
     password: decoded(url.password),
     database: decoded(url.pathname.slice(1)),
     // A socket of this machine has no TLS.
-    ...(asked.socket ? { socketPath: asked.socket } : { ssl: tlsOf(host, asked) }),
+    ...(asked.socket ? { socketPath: asked.socket } : { ssl: await tlsOf(host, asked) }),
   };
 }

@@ -40,7 +40,7 @@ export const createMysqlSink = sqlSinks({
   batch: { events: 5_000, chars: 8_000_000 },
   followed: FOLLOWED,
   withoutEffect: [],
-  connect: (url, asked, life) => connect(driverConfig(url, asked), life),
+  connect: async (url, asked, life) => await connect(await driverConfig(url, asked), life),
   resolveNames,
   ensureLayout,
   tablesOf: mysqlTables,

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { unbracketed } from '../../../base/loopback.ts';
 import { decoded } from '../../../base/percent-decode.ts';
 import { wholeNumber } from '../../../base/whole-number.ts';
-import { readText } from '../../../settings/environment.ts';
+import { readTextInTime } from '../../../settings/environment.ts';
 import { wholeOption } from '../../sink-options.ts';
 
 /* An address of PostgreSQL as libpq reads it. The driver's own parser writes warnings to stderr. */
@@ -79,20 +79,21 @@ export const WITHOUT_EFFECT = [
  * Reads how to encrypt; undefined if the address does not say it. libpq demands less of `require`, `prefer` and `allow`.
  * @throws CatchwordError CONFIG_INVALID if a file cannot be read
  */
-function tlsOf(asked: Followed): pg.ClientConfig['ssl'] {
+async function tlsOf(asked: Followed): Promise<pg.ClientConfig['ssl']> {
   const { sslrootcert, sslcert, sslkey } = asked;
   const isMeant = sslrootcert || sslcert || asked.sslnegotiation === 'direct' || asked.channel_binding === 'require';
   const mode = asked.sslmode ?? asked.ssl ?? (isMeant ? 'verify-full' : undefined);
   if (mode === undefined) return undefined;
   if (/^(disable|false|0)$/.test(mode)) return false;
-  const read = (name: string, path?: string) => (path ? readText(`the file of ${name}`, path) : undefined);
+  const read = async (name: string, path?: string) =>
+    path ? await readTextInTime(`the file of ${name}`, path) : undefined;
   // libpq's word for the authorities of the system.
-  const ca = sslrootcert === 'system' ? undefined : read('sslrootcert', sslrootcert);
+  const ca = sslrootcert === 'system' ? undefined : await read('sslrootcert', sslrootcert);
   const isLoose = asked.uselibpqcompat === 'true' && !mode.startsWith('verify');
   return {
     ca,
-    cert: read('sslcert', sslcert),
-    key: read('sslkey', sslkey),
+    cert: await read('sslcert', sslcert),
+    key: await read('sslkey', sslkey),
     passphrase: asked.sslpassword,
     rejectUnauthorized: mode !== 'no-verify' && !(isLoose && ca === undefined),
     // An authority of one's own signs for no other servers, a public one for anybody's.
@@ -101,7 +102,7 @@ function tlsOf(asked: Followed): pg.ClientConfig['ssl'] {
 }
 
 /** Makes the driver's settings for an address with these options. @throws CatchwordError CONFIG_INVALID */
-export function driverConfig(url: URL, asked: Followed): pg.ClientConfig {
+export async function driverConfig(url: URL, asked: Followed): Promise<pg.ClientConfig> {
   const { host, port, database } = placeOf(url);
   return {
     ...asked,
@@ -111,7 +112,7 @@ export function driverConfig(url: URL, asked: Followed): pg.ClientConfig {
     user: asked.user || decoded(url.username),
     password: asked.password || decoded(url.password),
     // A socket of this machine has no TLS.
-    ssl: host.startsWith('/') ? false : tlsOf(asked),
+    ssl: host.startsWith('/') ? false : await tlsOf(asked),
     enableChannelBinding: asked.channel_binding === 'require',
   };
 }

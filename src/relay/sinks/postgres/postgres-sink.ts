@@ -39,7 +39,7 @@ export const createPostgresSink = sqlSinks({
   batch: { events: 10_000, chars: 8_000_000 },
   followed: FOLLOWED,
   withoutEffect: WITHOUT_EFFECT,
-  connect: (url, asked, life) => connect(driverConfig(url, asked), life),
+  connect: async (url, asked, life) => await connect(await driverConfig(url, asked), life),
   resolveNames,
   ensureLayout,
   tablesOf: postgresTables,
