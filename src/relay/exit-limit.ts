@@ -45,7 +45,8 @@ export function tooMany({ removalLimit }: Pick<FeedContext, 'removalLimit'>, rem
 }
 
 export function leavingText({ removed, has, limit }: Leaving): string {
-  return `would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
+  const [out, all, most] = [removed, has, limit].map((products) => products.toLocaleString('en'));
+  return `would remove ${out} of ${all} products; CATCHWORD_REMOVAL_LIMIT allows ${most}`;
 }
 
 /** Writes unless delivery has restarted, or moved, meanwhile. */

@@ -55,7 +55,7 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
     field.includes(one),
   );
   const advice = isRead
-    ? `${most} Ask the service whether that is meant so.`
+    ? `${most} Ask the service whether that is meant so, unless the run corrects an earlier one.`
     : `${most} If its changes do not matter, add it to CATCHWORD_IGNORE_FIELDS.`;
   return { title, advice };
 }
@@ -87,10 +87,10 @@ export function updatesText({ updated, evidence, emptied }: Pick<Run, 'updated' 
   return texts.join('; ') || null;
 }
 
-/** Warns of what a run updated: that it is unusual, or else that it updated nearly every product; null if neither. */
+/** Warns that a run is unusual, or that it updated nearly every product, and no setting says why; null if neither. */
 export function warningText({ evidence, unusual, updated }: Run): string | null {
   const field = evidence?.commonChange;
-  if (unusual === null && field === undefined) return null;
+  if (unusual === null && (field === undefined || evidence?.changedSettings !== undefined)) return null;
   const told = unusual === null ? restlessText({ updated, field: field ?? null }) : unusualText(unusual);
   return `It ${Object.values(told).join('. ')}`;
 }

@@ -33,7 +33,7 @@ export interface SandboxOptions {
   readonly seed?: number;
   /** On 127.0.0.1. Default: any free one. */
   readonly port?: number;
-  /** Whether products have about 2 KB instead of 110 bytes. Default: false. */
+  /** False: products have only `vbid` and identifiers. Default: true, as of `catchword sandbox`. */
   readonly details?: boolean;
   /** Order of the list: of creation, or of the last change. Default: `id`. */
   readonly order?: 'id' | 'updated-asc' | 'updated-desc';
@@ -130,7 +130,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const server = await import('./sandbox-server.ts').catch((error: unknown) => {
     throw explainMissing(error);
   });
-  const sandbox = await server.startSandbox(given);
+  const sandbox = await server.startSandbox({ details: true, ...given });
 
   async function control(name: string, body?: object): Promise<Response> {
     const post = body && { method: 'POST', body: JSON.stringify(body) };

@@ -74,7 +74,7 @@ export function createAbsence(paths: Iterable<string>) {
 
 /** @param products how many the filter was tried with */
 export function noneText(products: number): string {
-  return `the filter matches none of ${products} products: compare its values with those that the source writes, such as ePub`;
+  return `the filter matches none of ${products.toLocaleString('en')} products: compare its values with those that the source writes, such as ePub`;
 }
 
 export function absentText({ path, near }: Absent): string {

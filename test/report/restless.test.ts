@@ -123,6 +123,9 @@ it('a run that follows changed settings, or puts back what an unusual run emptie
   source.items = catalog(120, 1);
   await load({ ...settings, CATCHWORD_CURRENCY: 'EUR' }, 'full');
   expect(topicsAt(db, Date.now())).toEqual([]);
+  const { stdout } = await cli(['run', '2'], settings, dirname(db));
+  expect(stdout).toContain('It is the first full load since CATCHWORD_CURRENCY changed');
+  expect(stdout).not.toContain('nearly every product');
   const priced = (value: string) =>
     Array.from({ length: 120 }, (_, at) =>
       Buffer.from(`{"vbid":"P${at}","title":"T","variants":[{"sku":"a","prices":[${value}]}]}`),

@@ -18,6 +18,9 @@ it('the sandbox in a test of a user changes its catalog, grants licenses and ans
   for await (const page of client.catalog.products()) {
     expect(page.products.map(({ product }) => product)).toEqual(products);
   }
+  expect(products[0]).toMatchObject({ title: expect.any(String), variants: expect.any(Array) });
+  const short = await (await started({ details: false })).sandbox.products();
+  expect(short[0]).not.toHaveProperty('title');
 
   const sku = String(products.at(-1)?.vbid);
   expect(await client.licenses.owns(sku)).toBe(false);
