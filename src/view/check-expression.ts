@@ -4,7 +4,7 @@ import { nearestName } from '../base/nearest-name.ts';
 import { COLUMNS, STORED } from '../catalog/fields.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
-import { costOf, ESCAPES } from './expression-cost.ts';
+import { costOf } from './expression-cost.ts';
 import { type Instruction, type Program, readProgram } from './sql-program.ts';
 
 /*
@@ -79,27 +79,23 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s
 
 /**
  * Rejects what would let SQLite work long before there is a program: it copies the columns of a query in FROM into each
- * place that names them. And a parenthesis that closes one that the expression did not open.
+ * place that names them. What GROUP BY does for each group is a subroutine, which stands behind the loop that calls it. And
+ * a parenthesis that closes one that the expression did not open.
  */
 function checkText(text: string, invalid: Invalid): void {
   if (text.length > LONGEST) throw invalid(`it has more than ${LONGEST} characters`);
-  const open: { readonly isEach: boolean; isQuery: boolean }[] = [];
+  const open: { isQuery: boolean }[] = [];
   let before = '';
   for (const [token] of text.matchAll(TOKEN)) {
     if (/^(--|\/\*)/.test(token)) continue;
     const word = token.toUpperCase();
-    if (/^(WITH|VALUES|RECURSIVE|MAIN)$/.test(word)) throw invalid(`${word} is not available`, HINT);
+    if (/^(WITH|VALUES|RECURSIVE|GROUP|MAIN)$/.test(word)) throw invalid(`${word} is not available`, HINT);
     if (token === ';') throw invalid('there is more than one statement', HINT);
     const last = open.at(-1);
     if (word === 'SELECT' && last !== undefined) last.isQuery = true;
     const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && last?.isQuery === true);
     if (token === '(' && isSource) throw invalid('a query in FROM is not available', JSON_EACH);
-    if (token === '(') {
-      const name = before.replace(/\W/g, '').toLowerCase();
-      const isEach = last?.isEach === true;
-      if (isEach && ESCAPES.test(name)) throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
-      open.push({ isEach: isEach || name === 'json_each', isQuery: false });
-    }
+    if (token === '(') open.push({ isQuery: false });
     if (token === ')' && open.pop() === undefined) throw invalid('a parenthesis is closed that was not opened');
     before = word;
   }
@@ -151,7 +147,7 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
   let searchedChars = 0;
   // NOT IN looks at the first row of the list only.
   const isLooped = of('Rewind').filter(({ p1 }) => of('Next').some((next) => next.p1 === p1)).length > 1;
-  if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev').length > 0 || isLooped) {
+  if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev', 'Gosub').length > 0 || isLooped) {
     throw invalid('it has a loop of its own', JSON_EACH);
   }
   if (loops.length > MOST_LOOPS) throw invalid(`it has more than ${MOST_LOOPS} times json_each`);
@@ -266,7 +262,9 @@ export function checkExpression(text: string, name: string, code: ViewErrorCode 
   const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
   checkSources(program, each?.p4 ?? null, invalid);
   checkCost(program, text, invalid);
-  if (costOf(listed, program) > MOST_COPIES)
+  const { cost, isLoopLonger } = costOf(listed, program);
+  if (isLoopLonger) throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
+  if (cost > MOST_COPIES)
     throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
   return readsOf(program);
 }
