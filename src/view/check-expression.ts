@@ -79,23 +79,23 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s
 
 /**
  * Rejects what would let SQLite work long before there is a program: it copies the columns of a query in FROM into each
- * place that names them. What GROUP BY does for each group is a subroutine, which stands behind the loop that calls it. And
- * a parenthesis that closes one that the expression did not open.
+ * place that names them. GROUP BY, whose subroutine for each group is not within the loop that calls it. And a parenthesis
+ * that closes one that the expression did not open.
  */
 function checkText(text: string, invalid: Invalid): void {
   if (text.length > LONGEST) throw invalid(`it has more than ${LONGEST} characters`);
-  const open: { isQuery: boolean }[] = [];
+  /** Whether each open parenthesis has a query. */
+  const open: boolean[] = [];
   let before = '';
   for (const [token] of text.matchAll(TOKEN)) {
     if (/^(--|\/\*)/.test(token)) continue;
     const word = token.toUpperCase();
     if (/^(WITH|VALUES|RECURSIVE|GROUP|MAIN)$/.test(word)) throw invalid(`${word} is not available`, HINT);
     if (token === ';') throw invalid('there is more than one statement', HINT);
-    const last = open.at(-1);
-    if (word === 'SELECT' && last !== undefined) last.isQuery = true;
-    const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && last?.isQuery === true);
+    if (word === 'SELECT' && open.pop() !== undefined) open.push(true);
+    const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && open.at(-1) === true);
     if (token === '(' && isSource) throw invalid('a query in FROM is not available', JSON_EACH);
-    if (token === '(') open.push({ isQuery: false });
+    if (token === '(') open.push(false);
     if (token === ')' && open.pop() === undefined) throw invalid('a parenthesis is closed that was not opened');
     before = word;
   }
@@ -143,7 +143,7 @@ function checkSources({ of, calls }: Program, each: string | null, invalid: Inva
 
 /** Rejects what takes longer than a few readings of the product. */
 function checkCost(program: Program, text: string, invalid: Invalid): void {
-  const { of, loops, loopAround, writersOf, literalIn, isOfElement, calls, loopCost, jumpsBack } = program;
+  const { of, loops, loopAround, writersOf, writerOf, literalIn, isOfElement, calls, loopCost, jumpsBack } = program;
   let searchedChars = 0;
   // NOT IN looks at the first row of the list only.
   const isLooped = of('Rewind').filter(({ p1 }) => of('Next').some((next) => next.p1 === p1)).length > 1;
@@ -161,6 +161,10 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
     throw invalid('json of json_each is the whole product again, for each element', JSON_EACH);
   }
   for (const { addr, p3 } of of('VFilter')) {
+    // Its columns `fullkey`, `path` and `root` repeat the path for each element.
+    const hasPath = writerOf(p3 + 1, addr)?.p1 === 2;
+    if (hasPath && literalIn(p3 + 3, addr) === null)
+      throw invalid('the path of json_each must be a literal', JSON_EACH);
     const outer = loopAround(addr);
     if (outer !== undefined && !isOfElement(p3 + 2, addr, outer)) {
       throw invalid(
@@ -264,7 +268,6 @@ export function checkExpression(text: string, name: string, code: ViewErrorCode 
   checkCost(program, text, invalid);
   const { cost, isLoopLonger } = costOf(listed, program);
   if (isLoopLonger) throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
-  if (cost > MOST_COPIES)
-    throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
+  if (cost > MOST_COPIES) throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
   return readsOf(program);
 }

@@ -20,15 +20,13 @@ interface Size {
 /** A product of 100 kB is one; it has at most half as many elements as characters. */
 const CHARACTERS = 100_000;
 const ELEMENTS = CHARACTERS / 2;
-/** What `json_each` reads in place of the product may have brackets around it. */
-const MOST_LOOPED = 1.01;
-/** It may read `{}` instead of an element that is no object. */
-const LITERAL_LOOPED = (JSON.stringify('{}').length * ELEMENTS) / CHARACTERS;
+/** `json_each` may read a product in brackets, or `{}` instead of each element; more would have more elements than `ELEMENTS`. */
+const MOST_LOOPED = { products: 1.01, literal: (JSON.stringify('{}').length * ELEMENTS) / CHARACTERS };
 /** What a function adds to each argument for each element, such as quotes and a comma, or `null`, in characters. */
 const AROUND_ARGUMENT = 4;
 const ADDS = /^(json_(array|object|quote|group_array|group_object)|group_concat|string_agg)$/;
-/** The columns `fullkey` and `path` of `json_each` repeat the names on the way to an element. */
-const PATH_COLUMNS = [6, 7];
+/** The columns `fullkey`, `path` and `root` of `json_each` repeat the names on the way to an element. */
+const PATH_COLUMNS = [6, 7, 9];
 const PATH_CHARACTERS = 60;
 
 /** Functions that make JSON. An escaped text may be twice as long. */
@@ -113,10 +111,7 @@ function costOfCall(name: string, args: readonly Argument[], elements: number) {
   return { cost: read * (1 + searched / SEARCHED_AT_ONCE) + made, made, isJson: escapes || MAKES_JSON.test(name) };
 }
 
-/**
- * @returns what the functions of an expression read and make, and whether `json_each` reads more than the product, which has
- * more elements than are counted; in multiples of a product of 100 kB
- */
+/** @returns what functions read and make, in multiples of a product of 100 kB; whether `json_each` reads more than a product */
 export function costOf(program: readonly Instruction[], { loopAround }: Pick<Program, 'loopAround'>) {
   const begin = program[0]?.p2 ?? 1;
   let cost = 0;
@@ -157,7 +152,8 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       write(p3, again * (PATH_COLUMNS.includes(p2) ? (PATH_CHARACTERS * ELEMENTS) / CHARACTERS : 1));
     else if (opcode === 'VFilter') {
       const read = sized(p3 + 2);
-      isLoopLonger ||= productsOf(read) > MOST_LOOPED || (read.literal * times) / CHARACTERS > LITERAL_LOOPED;
+      isLoopLonger ||=
+        productsOf(read) > MOST_LOOPED.products || (read.literal * times) / CHARACTERS > MOST_LOOPED.literal;
     } else if (opcode === 'MakeRecord') {
       let all = 0;
       for (let register = p1; register < p1 + p2; register++) all += sizeOf(register);

@@ -131,10 +131,7 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
   ],
   ["(SELECT v.id FROM json_each(body, '$.a') v ORDER BY max('ab', title)) > 1", /max reads the product again/],
   ["(SELECT title FROM json_each(body, '$.a') v ORDER BY 'ab' LIMIT 1) = 'x'", /reads and makes more/],
-  [
-    "(SELECT v.id FROM json_each(body, '$.a') v, json_each(v.value) w ORDER BY v.value) > 1",
-    /reads and makes more/,
-  ],
+  ["(SELECT v.id FROM json_each(body, '$.a') v, json_each(v.value) w ORDER BY v.value) > 1", /reads and makes more/],
   [
     `(SELECT json_group_array(json_object('s', v.value->>'sku', 'p', p.value))
        FROM json_each(body, '$.variants') v, json_each(v.value, '$.prices') p) LIKE 'x'`,
@@ -197,6 +194,13 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
   [
     "EXISTS (SELECT 1 FROM json_each(body, '$.a') v, json_each(iif(v.type = 'object', v.value, '[1,1,1]')) w)",
     /JSON that the expression makes/,
+  ],
+  // Each element of a list would have the path to it.
+  ["length((SELECT group_concat(w.path) FROM json_each(body, '$.a.' || title) w)) > 1", /path of json_each must be a/],
+  ['(SELECT max(w.root) FROM json_each w WHERE w.json = body AND w.root = title) > 1', /path of json_each must be a/],
+  [
+    "EXISTS (SELECT 1 FROM json_each(body, '$.a') v, json_each(v.value, '$.' || v.value) w WHERE w.path = 'x')",
+    /path of json_each must be a/,
   ],
   // SQLite evaluates what stands behind GROUP BY for each group.
   [
