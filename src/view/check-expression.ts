@@ -162,8 +162,7 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
   }
   for (const { addr, p3 } of of('VFilter')) {
     // Its columns `fullkey`, `path` and `root` repeat the path for each element.
-    const hasPath = writerOf(p3 + 1, addr)?.p1 === 2;
-    if (hasPath && literalIn(p3 + 3, addr) === null)
+    if (writerOf(p3 + 1, addr)?.p1 === 2 && literalIn(p3 + 3, addr) === null)
       throw invalid('the path of json_each must be a literal', JSON_EACH);
     const outer = loopAround(addr);
     if (outer !== undefined && !isOfElement(p3 + 2, addr, outer)) {

@@ -179,12 +179,10 @@ export function createBucket(
       let last: string | undefined;
       for (let after = {}, empty = 0; ; ) {
         const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
-        const found = [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => unescaped(key));
         const before = names.size;
-        for (const key of found) names.add(key.slice(prefix.length));
+        for (const [, key = ''] of text.matchAll(/<Key>([^<]*)<\/Key>/g)) names.add(unescaped(key).slice(prefix.length));
         // Stores that are written in Go may write an empty token on the last page.
-        const [, next = ''] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
-        const token = unescaped(next);
+        const token = unescaped(/<NextContinuationToken>([^<]*)</.exec(text)?.[1] ?? '');
         if (token === '' && !/<IsTruncated>\s*true/.test(text)) return [...names];
         // A page may have no name, where many objects were removed.
         empty = names.size === before ? empty + 1 : 0;
