@@ -4,7 +4,7 @@ import { nearestName } from '../base/nearest-name.ts';
 import { COLUMNS, STORED } from '../catalog/fields.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
-import { costOf, ESCAPES } from './expression-cost.ts';
+import { costOf } from './expression-cost.ts';
 import { type Instruction, type Program, readProgram } from './sql-program.ts';
 
 /*
@@ -79,27 +79,23 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s
 
 /**
  * Rejects what would let SQLite work long before there is a program: it copies the columns of a query in FROM into each
- * place that names them. And a parenthesis that closes one that the expression did not open.
+ * place that names them. GROUP BY, whose subroutine for each group is not within the loop that calls it. And a parenthesis
+ * that closes one that the expression did not open.
  */
 function checkText(text: string, invalid: Invalid): void {
   if (text.length > LONGEST) throw invalid(`it has more than ${LONGEST} characters`);
-  const open: { readonly isEach: boolean; isQuery: boolean }[] = [];
+  /** Whether each open parenthesis has a query. */
+  const open: boolean[] = [];
   let before = '';
   for (const [token] of text.matchAll(TOKEN)) {
     if (/^(--|\/\*)/.test(token)) continue;
     const word = token.toUpperCase();
-    if (/^(WITH|VALUES|RECURSIVE|MAIN)$/.test(word)) throw invalid(`${word} is not available`, HINT);
+    if (/^(WITH|VALUES|RECURSIVE|GROUP|MAIN)$/.test(word)) throw invalid(`${word} is not available`, HINT);
     if (token === ';') throw invalid('there is more than one statement', HINT);
-    const last = open.at(-1);
-    if (word === 'SELECT' && last !== undefined) last.isQuery = true;
-    const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && last?.isQuery === true);
+    if (word === 'SELECT' && open.pop() !== undefined) open.push(true);
+    const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && open.at(-1) === true);
     if (token === '(' && isSource) throw invalid('a query in FROM is not available', JSON_EACH);
-    if (token === '(') {
-      const name = before.replace(/\W/g, '').toLowerCase();
-      const isEach = last?.isEach === true;
-      if (isEach && ESCAPES.test(name)) throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
-      open.push({ isEach: isEach || name === 'json_each', isQuery: false });
-    }
+    if (token === '(') open.push(false);
     if (token === ')' && open.pop() === undefined) throw invalid('a parenthesis is closed that was not opened');
     before = word;
   }
@@ -147,11 +143,11 @@ function checkSources({ of, calls }: Program, each: string | null, invalid: Inva
 
 /** Rejects what takes longer than a few readings of the product. */
 function checkCost(program: Program, text: string, invalid: Invalid): void {
-  const { of, loops, loopAround, writersOf, literalIn, isOfElement, calls, loopCost, jumpsBack } = program;
+  const { of, loops, loopAround, writersOf, writerOf, literalIn, isOfElement, calls, loopCost, jumpsBack } = program;
   let searchedChars = 0;
   // NOT IN looks at the first row of the list only.
   const isLooped = of('Rewind').filter(({ p1 }) => of('Next').some((next) => next.p1 === p1)).length > 1;
-  if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev').length > 0 || isLooped) {
+  if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev', 'Gosub').length > 0 || isLooped) {
     throw invalid('it has a loop of its own', JSON_EACH);
   }
   if (loops.length > MOST_LOOPS) throw invalid(`it has more than ${MOST_LOOPS} times json_each`);
@@ -165,6 +161,9 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
     throw invalid('json of json_each is the whole product again, for each element', JSON_EACH);
   }
   for (const { addr, p3 } of of('VFilter')) {
+    // Its columns `fullkey`, `path` and `root` repeat the path for each element.
+    if (writerOf(p3 + 1, addr)?.p1 === 2 && literalIn(p3 + 3, addr) === null)
+      throw invalid('the path of json_each must be a literal', JSON_EACH);
     const outer = loopAround(addr);
     if (outer !== undefined && !isOfElement(p3 + 2, addr, outer)) {
       throw invalid(
@@ -266,7 +265,8 @@ export function checkExpression(text: string, name: string, code: ViewErrorCode 
   const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
   checkSources(program, each?.p4 ?? null, invalid);
   checkCost(program, text, invalid);
-  if (costOf(listed, program) > MOST_COPIES)
-    throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
+  const { cost, isLoopLonger } = costOf(listed, program);
+  if (isLoopLonger) throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
+  if (cost > MOST_COPIES) throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
   return readsOf(program);
 }

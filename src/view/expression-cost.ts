@@ -20,15 +20,17 @@ interface Size {
 /** A product of 100 kB is one; it has at most half as many elements as characters. */
 const CHARACTERS = 100_000;
 const ELEMENTS = CHARACTERS / 2;
+/** `json_each` may read a product in brackets, or `{}` instead of each element; more would have more elements than `ELEMENTS`. */
+const MOST_LOOPED = { products: 1.01, literal: (JSON.stringify('{}').length * ELEMENTS) / CHARACTERS };
 /** What a function adds to each argument for each element, such as quotes and a comma, or `null`, in characters. */
 const AROUND_ARGUMENT = 4;
 const ADDS = /^(json_(array|object|quote|group_array|group_object)|group_concat|string_agg)$/;
-/** The columns `fullkey` and `path` of `json_each` repeat the names on the way to an element. */
-const PATH_COLUMNS = [6, 7];
+/** The columns `fullkey`, `path` and `root` of `json_each` repeat the names on the way to an element. */
+const PATH_COLUMNS = [6, 7, 9];
 const PATH_CHARACTERS = 60;
 
 /** Functions that make JSON. An escaped text may be twice as long. */
-export const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
+const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
 /** Their results are JSON for another function of JSON. */
 const MAKES_JSON = /^(->|json|json_remove)$/;
 /** They return a part of their first argument for each path. */
@@ -109,10 +111,11 @@ function costOfCall(name: string, args: readonly Argument[], elements: number) {
   return { cost: read * (1 + searched / SEARCHED_AT_ONCE) + made, made, isJson: escapes || MAKES_JSON.test(name) };
 }
 
-/** @returns what the functions of an expression read and make, in multiples of a product of 100 kB */
-export function costOf(program: readonly Instruction[], { loopAround }: Pick<Program, 'loopAround'>): number {
+/** @returns what functions read and make, in multiples of a product of 100 kB; whether `json_each` reads more than a product */
+export function costOf(program: readonly Instruction[], { loopAround }: Pick<Program, 'loopAround'>) {
   const begin = program[0]?.p2 ?? 1;
   let cost = 0;
+  let isLoopLonger = false;
   /** What has a size; the rest is as short as a number. */
   let registers = new Map<number, Size>();
   /** What the beginning writes. Such a register is not written again. */
@@ -147,7 +150,11 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
     if (opcode === 'Column') write(p3, p1 === 0 ? again : recorded);
     else if (opcode === 'VColumn')
       write(p3, again * (PATH_COLUMNS.includes(p2) ? (PATH_CHARACTERS * ELEMENTS) / CHARACTERS : 1));
-    else if (opcode === 'MakeRecord') {
+    else if (opcode === 'VFilter') {
+      const read = sized(p3 + 2);
+      isLoopLonger ||=
+        productsOf(read) > MOST_LOOPED.products || (read.literal * times) / CHARACTERS > MOST_LOOPED.literal;
+    } else if (opcode === 'MakeRecord') {
       let all = 0;
       for (let register = p1; register < p1 + p2; register++) all += sizeOf(register);
       cost += all;
@@ -214,5 +221,5 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
     }
     if (opcode === 'Goto') registers = new Map();
   }
-  return cost;
+  return { cost, isLoopLonger };
 }

@@ -36,6 +36,7 @@ const PRODUCTS = [
   },
   { variants: Array.from({ length: 9_000 }, () => ({ a: 1 })), title: 'a' },
   { a: nested(900), sales_rights: Array.from({ length: 90 }, () => nested(150)), title: filled('a', 9_000) },
+  { title: filled('k', SIZE / 4), a: { [filled('k', SIZE / 4)]: Array.from({ length: 20_000 }, () => 1) } },
   Object.fromEntries(Array.from({ length: 8_000 }, (_, at) => [`m${at}`, at])),
 ].map((product, at) => JSON.stringify({ vbid: `P${at}`, ...product }));
 
@@ -151,6 +152,9 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
     'json_each(sales_rights) v, json_each(v.value) w',
     'json_each(body) v, json_each(v.value) w, json_each(w.value) x',
     'json_each(V) v',
+    "json_each('[' || E || ']') v",
+    "json_each(body, '$.a.' || title) v",
+    "json_each(sales_rights) v, json_each(iif(C, V, '[1,1,1,1]')) w",
   ],
   V: ['v.value', 'v.value', 'v.key', 'v.fullkey', 'v.path', 'v.type', 'v.atom', 'w.value', 'v.id', 'x.value'],
 };

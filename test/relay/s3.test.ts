@@ -523,6 +523,25 @@ it('a listing may have pages without a name, as where many objects were removed'
   expect(tokens).toEqual([]);
 });
 
+it('a listing goes on with exactly the token of the store, and ends with an empty one', async () => {
+  const { url } = await s3Target(store);
+  const tokens = ['a&amp;lt;b', ''];
+  const asked: (string | null)[] = [];
+  store.before = (method, path, response) => {
+    const token = method === 'GET' && path === '/books' ? tokens.shift() : undefined;
+    if (token === undefined) return false;
+    asked.push(new URLSearchParams(response.req.url?.split('?')[1]).get('continuation-token'));
+    response.end(`<ListBucketResult><NextContinuationToken>${token}</NextContinuationToken></ListBucketResult>`);
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const [sink] = await sinksAt(url, undefined, 1);
+  expect(await sink?.open(START, 9, NEVER)).toMatchObject({ cursor: 0 });
+  expect(asked).toEqual([null, 'a&lt;b']);
+});
+
 it('a bucket gets the headers of an encryption that it demands, and else says what may be wrong', async () => {
   store.sse = 'aws:kms';
   onTestFinished(() => {

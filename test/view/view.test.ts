@@ -126,15 +126,12 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
   ],
   // Found at random: 50,000 elements sort as many copies of the product.
   [
-    "(SELECT count(*) FROM json_each(body, '$.a') v GROUP BY json_object('a', body, 'b', v.id)) > 1",
+    "(SELECT v.id FROM json_each(body, '$.a') v ORDER BY json_object('a', body, 'b', v.id)) > 1",
     /json_object reads the product again/,
   ],
-  ["(SELECT count(*) FROM json_each(body, '$.a') v GROUP BY max('ab', title)) > 1", /max reads the product again/],
+  ["(SELECT v.id FROM json_each(body, '$.a') v ORDER BY max('ab', title)) > 1", /max reads the product again/],
   ["(SELECT title FROM json_each(body, '$.a') v ORDER BY 'ab' LIMIT 1) = 'x'", /reads and makes more/],
-  [
-    "(SELECT count(*) FROM json_each(body, '$.a') v, json_each(v.value) w GROUP BY v.value) > 1",
-    /reads and makes more/,
-  ],
+  ["(SELECT v.id FROM json_each(body, '$.a') v, json_each(v.value) w ORDER BY v.value) > 1", /reads and makes more/],
   [
     `(SELECT json_group_array(json_object('s', v.value->>'sku', 'p', p.value))
        FROM json_each(body, '$.variants') v, json_each(v.value, '$.prices') p) LIKE 'x'`,
@@ -147,7 +144,7 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
     "length((SELECT group_concat(CASE WHEN v.value = 1 THEN title END) FROM json_each(body, '$.a') v)) = 5",
     /group_concat reads the product again/,
   ],
-  ["(SELECT count(*) FROM json_each(body, '$.a') v GROUP BY iif(v.value = 1, title, 'x')) = 1", /copies a field/],
+  ["(SELECT v.id FROM json_each(body, '$.a') v ORDER BY iif(v.value = 1, title, 'x')) = 1", /copies a field/],
   // Texts of many digits that are read as numbers.
   [OF_ELEMENTS('title + v.value > 1e400'), /reads and makes more/],
   [OF_ELEMENTS('-title = v.value + 1'), /reads and makes more/],
@@ -188,6 +185,28 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
     /reads and makes more than 250 times the product/,
   ],
   ['EXISTS (SELECT 1 FROM json_each(json_array(trim(json_quote(body)))))', /JSON that the expression makes/],
+  // A list that the expression makes has more elements than a product.
+  [
+    "EXISTS (SELECT 1 FROM json_each('[' || (SELECT group_concat('1,1,1,1') FROM json_each(body, '$.a')) || ']'))",
+    /JSON that the expression makes/,
+  ],
+  [`EXISTS (SELECT 1 FROM json_each('[' || body || ',' || body || ']') v)`, /JSON that the expression makes/],
+  [
+    "EXISTS (SELECT 1 FROM json_each(body, '$.a') v, json_each(iif(v.type = 'object', v.value, '[1,1,1]')) w)",
+    /JSON that the expression makes/,
+  ],
+  // Each element of a list would have the path to it.
+  ["length((SELECT group_concat(w.path) FROM json_each(body, '$.a.' || title) w)) > 1", /path of json_each must be a/],
+  ['(SELECT max(w.root) FROM json_each w WHERE w.json = body AND w.root = title) > 1', /path of json_each must be a/],
+  [
+    "EXISTS (SELECT 1 FROM json_each(body, '$.a') v, json_each(v.value, '$.' || v.value) w WHERE w.path = 'x')",
+    /path of json_each must be a/,
+  ],
+  // SQLite evaluates what stands behind GROUP BY for each group.
+  [
+    "EXISTS (SELECT 1 FROM json_each(body, '$.a') v GROUP BY v.key HAVING length(title || v.key) = 0)",
+    /GROUP is not available/,
+  ],
   ["main.catalog.title = 'x'", /MAIN is not available/],
   [Array.from({ length: 17 }, () => 'EXISTS (SELECT 1 FROM json_each(body))').join(' OR '), /more than 16 times/],
 ];

@@ -179,22 +179,21 @@ export function createBucket(
       let last: string | undefined;
       for (let after = {}, empty = 0; ; ) {
         const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
-        const found = [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => unescaped(key));
         const before = names.size;
-        for (const key of found) names.add(key.slice(prefix.length));
-        const [, next] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
-        const token = next && unescaped(next);
-        if (token === undefined && !/<IsTruncated>\s*true/.test(text)) return [...names];
+        for (const [, key = ''] of text.matchAll(/<Key>([^<]*)<\/Key>/g)) names.add(unescaped(key).slice(prefix.length));
+        // Stores that are written in Go may write an empty token on the last page.
+        const token = unescaped(/<NextContinuationToken>([^<]*)</.exec(text)?.[1] ?? '');
+        if (token === '' && !/<IsTruncated>\s*true/.test(text)) return [...names];
         // A page may have no name, where many objects were removed.
         empty = names.size === before ? empty + 1 : 0;
-        if (token === undefined || token === last || empty > MOST_EMPTY)
+        if (token === '' || token === last || empty > MOST_EMPTY)
           throw new SinkError('unavailable', 'S3: the listing of the bucket does not advance');
         last = token;
         if (names.size > MOST_NAMES) {
           const message = `S3: more than ${MOST_NAMES} objects have this prefix. Use a prefix of its own`;
           throw new SinkError('misconfigured', message);
         }
-        after = { 'continuation-token': unescaped(token) };
+        after = { 'continuation-token': token };
       }
     },
     /**
