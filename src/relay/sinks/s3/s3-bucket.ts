@@ -180,7 +180,8 @@ export function createBucket(
       for (let after = {}, empty = 0; ; ) {
         const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
         const before = names.size;
-        for (const [, key = ''] of text.matchAll(/<Key>([^<]*)<\/Key>/g)) names.add(unescaped(key).slice(prefix.length));
+        for (const [, key = ''] of text.matchAll(/<Key>([^<]*)<\/Key>/g))
+          names.add(unescaped(key).slice(prefix.length));
         // Stores that are written in Go may write an empty token on the last page.
         const token = unescaped(/<NextContinuationToken>([^<]*)</.exec(text)?.[1] ?? '');
         if (token === '' && !/<IsTruncated>\s*true/.test(text)) return [...names];
