@@ -180,12 +180,15 @@ export type Assessment = ReturnType<typeof assessRun>;
 /** A list that the run read: the catalog, or a delta. */
 export type ReadList = Assessment['lists'][number];
 
-/** The source's clock and this machine's at the start of each pass. */
+/** The source's clock and this machine's at the start of a pass; none if they are not known. */
+export function clockOf(store: Reader, { runId, pass, sourceTime }: Pass): Clocks[] {
+  const local = store.runs.passStart(runId, pass);
+  return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
+}
+
+/** The same of each pass. */
 export function passClocks(store: Reader, runId: number): Clocks[] {
-  return store.runs.passes(runId).flatMap(({ pass, sourceTime }) => {
-    const local = store.runs.passStart(runId, pass);
-    return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
-  });
+  return store.runs.passes(runId).flatMap((pass) => clockOf(store, pass));
 }
 
 /**

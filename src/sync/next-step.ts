@@ -3,7 +3,7 @@ import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
+import { type Assessment, assessRun, clockOf, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
 import { isUnreadable } from './failed-window.ts';
 import type { ConcludeSettings } from './open-reasons.ts';
 import { compareCount } from './product-count.ts';
@@ -43,9 +43,13 @@ function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): b
   return last !== undefined && hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);
 }
 
-/** The newest settling delta that was read late enough. */
+/** The newest settling delta that was read late enough, unless the source's clock was put back since: it was ahead then. */
 function lastWaited(store: Reader, passes: readonly Pass[], overlapMs: number): Pass | undefined {
-  return passes.findLast((_, at) => hasWaited(store, passes, at, overlapMs));
+  return passes.findLast((pass, at) => {
+    if (!hasWaited(store, passes, at, overlapMs)) return false;
+    const later = passes.slice(at + 1).flatMap((one) => clockOf(store, one));
+    return clockPutBack(clockOf(store, pass)[0], later, overlapMs) === null;
+  });
 }
 
 /**
@@ -210,15 +214,20 @@ function stopRepairing({ settled, settles }: Situation): 'finish' | null {
   return settled && settles >= MAX_SETTLES ? 'finish' : null;
 }
 
+/** Repairs of one list. A list that they do not join is read again, or its missing products are looked up. */
+const MAX_REPAIRS = 2;
+
 /**
- * Repairs each list once before the run settles, and once after each settling delta: only that one tells what was
- * modified meanwhile, and so what joins windows.
+ * Repairs each list once before the run settles, and once after it: only the settling delta tells what was modified
+ * meanwhile, and so what joins windows.
  */
 function repairGap(situation: Situation): NextPass | null {
   const { store, passes, assessment, settling, settles, repaired } = situation;
   // Where every product counts as modified, nothing joins windows.
   if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
-  const open = proofLists(store, assessment(), settling).filter((read) => repairsOf(read).length > 0);
+  const open = proofLists(store, assessment(), settling).filter(
+    (read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0,
+  );
   const gap = open.find(({ pass }) => !repaired.has(pass.root));
   if (gap !== undefined) return { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
   return open.length > 0 && settles < MAX_SETTLES ? settlePass(situation) : null;

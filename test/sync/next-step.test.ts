@@ -46,6 +46,12 @@ const LOOKUP: PassSketch = { kind: 'lookup', from: null, windows: [{ page: 1, pe
 const SETTLE: PassSketch = { ...DELTA, kind: 'settle' };
 const SETTLED: PassSketch = { ...SETTLE, at: 8 * MINUTE };
 const REPAIRED = [REPAIR, DELTA, SETTLED];
+/** The source's clock was two hours ahead while it was read. */
+const AHEAD: PassSketch = { ...SETTLED, behind: -120 * MINUTE };
+const REPAIR_LATER = [
+  { ...REPAIR, at: 9 * MINUTE },
+  { ...DELTA, at: 10 * MINUTE },
+];
 
 function times(count: number, ...passes: PassSketch[]): PassSketch[] {
   return Array.from({ length: count }, () => passes).flat();
@@ -92,8 +98,18 @@ it.each<[string, readonly PassSketch[], string]>([
   ['a repair', [TORN, DELTA, REPAIR], 'delta since -4 min'],
   ['a repair that did not help', [TORN, DELTA, REPAIR, DELTA], 'settle since -5 min, missing 0'],
   ['a repair that did not help, and a settling delta', [TORN, DELTA, REPAIR, DELTA, SETTLED], 'repair, of pass 0'],
-  ['a repair after a settling delta', [TORN, DELTA, SETTLED, REPAIR], 'delta since 3 min'],
-  ['four repairs that did not help', [TORN, DELTA, ...REPAIRED, ...REPAIRED, ...REPAIRED, ...REPAIRED], 'finish'],
+  ['a repair after a settling delta', [TORN, DELTA, SETTLED, { ...REPAIR, at: 9 * MINUTE }], 'delta since 3 min'],
+  [
+    'a repair after a settling delta that was ahead',
+    [TORN, DELTA, AHEAD, { ...REPAIR, at: 9 * MINUTE }],
+    'delta since -4 min',
+  ],
+  [
+    'a settling delta that was ahead, and a repair',
+    [TORN, DELTA, AHEAD, ...REPAIR_LATER],
+    'settle since -5 min, missing 0',
+  ],
+  ['two repairs that did not help', [TORN, DELTA, ...REPAIRED, ...REPAIR_LATER], 'finish'],
   ['an unordered list of every product', [UNORDERED, DELTA], 'finish'],
 ])('the next step of a full run after %s', (_what, passes, step) => {
   expect(stepAfter(passes)).toBe(step);
