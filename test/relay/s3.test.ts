@@ -506,26 +506,8 @@ it.each([
   await expect(sink?.open(START, 9, NEVER)).rejects.toThrow(`S3: the listing of the bucket ${said}`);
 });
 
-it('a listing may have pages without a name, as where many objects were removed', async () => {
-  const { url } = await s3Target(store);
-  const tokens = ['one', 'two', 'three'];
-  store.before = (method, path, response) => {
-    const token = method === 'GET' && path === '/books' ? tokens.shift() : undefined;
-    if (token === undefined) return false;
-    response.end(`<ListBucketResult><NextContinuationToken>${token}</NextContinuationToken></ListBucketResult>`);
-    return true;
-  };
-  onTestFinished(() => {
-    store.before = () => false;
-  });
-  const [sink] = await sinksAt(url, undefined, 1);
-  expect(await sink?.open(START, 9, NEVER)).toMatchObject({ cursor: 0 });
-  expect(tokens).toEqual([]);
-});
-
-it('a listing goes on with exactly the token of the store, and ends with an empty one', async () => {
-  const { url } = await s3Target(store);
-  const tokens = ['a&amp;lt;b', ''];
+/** Answers the next listings with a token and without a name. @returns the tokens that they were asked with */
+function listNothingBut(tokens: string[]): (string | null)[] {
   const asked: (string | null)[] = [];
   store.before = (method, path, response) => {
     const token = method === 'GET' && path === '/books' ? tokens.shift() : undefined;
@@ -537,6 +519,21 @@ it('a listing goes on with exactly the token of the store, and ends with an empt
   onTestFinished(() => {
     store.before = () => false;
   });
+  return asked;
+}
+
+it('a listing may have pages without a name, as where many objects were removed', async () => {
+  const { url } = await s3Target(store);
+  const tokens = ['one', 'two', 'three'];
+  listNothingBut(tokens);
+  const [sink] = await sinksAt(url, undefined, 1);
+  expect(await sink?.open(START, 9, NEVER)).toMatchObject({ cursor: 0 });
+  expect(tokens).toEqual([]);
+});
+
+it('a listing goes on with exactly the token of the store, and ends with an empty one', async () => {
+  const { url } = await s3Target(store);
+  const asked = listNothingBut(['a&amp;lt;b', '']);
   const [sink] = await sinksAt(url, undefined, 1);
   expect(await sink?.open(START, 9, NEVER)).toMatchObject({ cursor: 0 });
   expect(asked).toEqual([null, 'a&lt;b']);
