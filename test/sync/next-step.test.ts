@@ -32,6 +32,13 @@ const STILL: PassSketch = {
     { page: 2, perPage: 15, ids: ids(16, 25), total: 25 },
   ],
 };
+const LARGE: PassSketch = {
+  perPage: 100,
+  windows: [
+    { ids: ids(1, 100), total: 200 },
+    { page: 2, ids: ids(101, 200), total: 200 },
+  ],
+};
 /** A delta of two pages that did not stand still: of products of the first window of `LIST`. */
 const MOVING: PassSketch = {
   kind: 'delta',
@@ -116,16 +123,9 @@ it.each<[string, readonly PassSketch[], string]>([
 });
 
 it('the next step of a full run reads a delta after each repair of a list that has nearly every product', () => {
-  const list: PassSketch = {
-    perPage: 100,
-    windows: [
-      { ids: ids(1, 100), total: 200 },
-      { page: 2, ids: ids(101, 200), total: 200 },
-    ],
-  };
   const repair: PassSketch = { ...REPAIR, windows: [{ page: 21, perPage: 5, ids: ids(101, 105), total: 200 }] };
   for (const rounds of [1, 3, 4]) {
-    const passes = [list, DELTA, ...times(rounds, repair, DELTA), repair];
+    const passes = [LARGE, DELTA, ...times(rounds, repair, DELTA), repair];
     expect(stepAfter(passes, { products: 200 })).toMatch(/^delta since/);
   }
 });
@@ -175,6 +175,9 @@ it('the next step of a full run reads the earlier delta although deltas stay lon
   const behind = { ...MOVING, behind: 60 * MINUTE };
   expect(stepAfter([LIST, behind])).toBe('delta since -65 min');
   expect(stepAfter([LIST, behind, { ...behind, from: EARLIER.from ?? 0 }])).toMatch(/^settle since -65/);
+  // Also if each is the whole list, so that no settling delta tells it again.
+  const told = { ...LARGE, kind: 'delta' as const, from: START - 5 * MINUTE, behind: 60 * MINUTE };
+  expect(stepAfter([LARGE, told, told], { products: 200 })).toBe('delta since -65 min');
 });
 
 const early = { ...SETTLE, at: 2 * MINUTE };
