@@ -107,6 +107,8 @@ it('seams are not closed by a repair without items: it shows neither the head no
   expect(examine([...torn, window(1, [], 2)])).toMatchObject({ sealed: false, states: ['o'] });
   const endless = [window(1, range(1, 11)), window(2, range(9, 19))];
   expect(examine([...endless, window(1, [], 2)])).toMatchObject({ sealed: false, gaps: [{ offset: null }] });
+  const hollow = [window(1, range(1, 11)), window(2, []), window(3, range(17, 22))];
+  expect(examine(hollow)).toMatchObject({ sealed: false, states: ['o', 'o'] });
 });
 
 it('seams are not joined by a product that the list has at two distant places', () => {

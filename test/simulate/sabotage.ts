@@ -791,7 +791,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   // The rules of docs/page-drift.md about deltas, which are lists, too.
   bugFor(
-    'test/sync/sealed-histories.test.ts',
+    'test/sync/next-step.test.ts',
     'a settling delta that seems to stand still is whole',
     'src/sync/evidence.ts',
     "if (kind === 'list' || kind === 'settle' || seam === 0) return false;",
