@@ -28,6 +28,10 @@ const ADDS = /^(json_(array|object|quote|group_array|group_object)|group_concat|
 /** The columns `fullkey`, `path` and `root` of `json_each` repeat the names on the way to an element. */
 const PATH_COLUMNS = [6, 7, 9];
 const PATH_CHARACTERS = 60;
+/** The columns `type`, `id` and `parent`. The others are made again each time that they are read. */
+const SHORT_COLUMNS = [2, 4, 5];
+/** The longest text of a number, or of a type, in characters. */
+const NUMBER_CHARACTERS = 24;
 
 /** Functions that make JSON. An escaped text may be twice as long. */
 const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
@@ -145,18 +149,23 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       const size = sized(register);
       return productsOf(size) + (size.literal * times) / CHARACTERS;
     };
+    /** The size of a text that is made of it. Numbers have none, but their texts do. */
+    const textSizeOf = (register: number): number => sizeOf(register) || (NUMBER_CHARACTERS * times) / CHARACTERS;
     // What an inner loop reads again of the product, or of an element of an outer loop, may be all of it each time.
     const again = loop === undefined || loop.cursor === p1 ? 1 : ELEMENTS;
     if (opcode === 'Column') write(p3, p1 === 0 ? again : recorded);
-    else if (opcode === 'VColumn')
-      write(p3, again * (PATH_COLUMNS.includes(p2) ? (PATH_CHARACTERS * ELEMENTS) / CHARACTERS : 1));
-    else if (opcode === 'VFilter') {
+    else if (opcode === 'VColumn') {
+      const isShort = SHORT_COLUMNS.includes(p2);
+      if (again > 1 && !isShort) cost += again;
+      const size = PATH_COLUMNS.includes(p2) ? (PATH_CHARACTERS * ELEMENTS) / CHARACTERS : 1;
+      write(p3, isShort ? 0 : size);
+    } else if (opcode === 'VFilter') {
       const read = sized(p3 + 2);
       isLoopLonger ||=
         productsOf(read) > MOST_LOOPED.products || (read.literal * times) / CHARACTERS > MOST_LOOPED.literal;
     } else if (opcode === 'MakeRecord') {
       let all = 0;
-      for (let register = p1; register < p1 + p2; register++) all += sizeOf(register);
+      for (let register = p1; register < p1 + p2; register++) all += textSizeOf(register);
       cost += all;
       recorded = Math.max(recorded, all);
     } else if (opcode === 'String8') write(p2, 0, JSON.stringify(p4 ?? '').length);
@@ -168,7 +177,7 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
         write(p2 + next, productsOf(size), size.literal, size.isJson && (p5 & LOSES_SUBTYPE) === 0);
       }
     } else if (opcode === 'Concat') {
-      const all = sizeOf(p1) + sizeOf(p2);
+      const all = textSizeOf(p1) + textSizeOf(p2);
       cost += all;
       write(p3, all);
     } else if (ARITHMETIC.test(opcode)) {
@@ -195,7 +204,7 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       if (count < 0) count = MOST_ARGUMENTS;
       const args = Array.from({ length: count }, (_, place): Argument => {
         const { literal, isJson, products } = sized(p2 + place);
-        return { size: sizeOf(p2 + place), literal, isJson, isLiteral: products === 0 };
+        return { size: textSizeOf(p2 + place), literal, isJson, isLiteral: products === 0 };
       });
       const call = costOfCall(name, args, loop === undefined ? 0 : ELEMENTS);
       cost += call.cost;

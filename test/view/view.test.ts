@@ -56,6 +56,8 @@ const FILTERS = [
   'language NOT IN (SELECT value FROM json_each(\'["cs","sk"]\'))',
   'edition = 2 AND edition < vbid',
   'EXISTS (SELECT 1 FROM json_each(sales_rights) WHERE value = title OR value = edition)',
+  "EXISTS (SELECT 1 FROM json_each(body) v, json_each(iif(v.type = 'array', v.value, '[]')) w WHERE v.type <> w.type)",
+  "(SELECT group_concat((value->>'sku') || length(value)) FROM json_each(body, '$.variants')) IS NULL",
 ];
 
 describe.skipIf(!sqliteToolsAvailable)('a filter', () => {
@@ -135,6 +137,20 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
   [
     `(SELECT json_group_array(json_object('s', v.value->>'sku', 'p', p.value))
        FROM json_each(body, '$.variants') v, json_each(v.value, '$.prices') p) LIKE 'x'`,
+    /reads and makes more/,
+  ],
+  // SQLite makes the text of the outer element again for each inner one, also only to compare it.
+  [
+    `EXISTS (SELECT 1 FROM json_each(body) v, json_each(CASE v.type WHEN 'array' THEN v.value ELSE '[]' END) w
+       WHERE v.value = w.value)`,
+    /reads and makes more/,
+  ],
+  ['EXISTS (SELECT 1 FROM json_each(body) v, json_each(v.value) w WHERE w.key > v.fullkey)', /reads and makes more/],
+  ['EXISTS (SELECT 1 FROM json_each(body) v, json_each(v.value) w WHERE w.key > v.key)', /reads and makes more/],
+  // An element of one character becomes a number of 22.
+  [
+    `length(${'json_quote('.repeat(3)}(SELECT group_concat((value / -3e300) || (value / -3e300) || (value / -3e300))
+       FROM json_each(body, '$.a'))${" || '')".repeat(3)}) > 1`,
     /reads and makes more/,
   ],
   // A field that only some elements get, as a branch or a subquery of its own.
