@@ -506,6 +506,28 @@ it.each([
   await expect(sink?.open(START, 9, NEVER)).rejects.toThrow(`S3: the listing of the bucket ${said}`);
 });
 
+it('a listing that has new names for ever is an error before they fill the memory', { tags: ['slow'] }, async () => {
+  const { url, prefix } = await s3Target(store);
+  let pages = 0;
+  store.before = (method, path, response) => {
+    if (method !== 'GET' || path !== '/books') return false;
+    pages++;
+    const key = (nth: number): string => `<Key>${prefix}${'n'.repeat(900)}-${pages}-${nth}</Key>`;
+    const keys = Array.from({ length: 1_000 }, (_, nth) => key(nth)).join('');
+    response.end(`<ListBucketResult>${keys}<NextContinuationToken>${pages}</NextContinuationToken></ListBucketResult>`);
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  const [sink] = await sinksAt(url, undefined, 1);
+  await expect(sink?.open(START, 9, NEVER)).rejects.toMatchObject({
+    failure: 'misconfigured',
+    message: 'S3: too many objects have this prefix. Use a prefix of its own',
+  });
+  expect(pages).toBeLessThan(120);
+});
+
 /** Answers the next listings with a token and without a name. @returns the tokens that they were asked with */
 function listNothingBut(tokens: string[]): (string | null)[] {
   const asked: (string | null)[] = [];

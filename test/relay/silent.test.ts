@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { type Running, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
@@ -95,4 +96,22 @@ it('the daemon ends at SIGTERM although no store says anything', async () => {
   const daemon = startService(['daemon'], { ...settings, ...Object.fromEntries(sinks) }, directory);
   await daemon.shows('run complete');
   expect(await terminated(daemon)).toEqual({ code: 0, signal: null });
+});
+
+it('doctor says of each store that accepts a connection and says nothing that there was no answer', async () => {
+  const port = await silentPort();
+  const silent = { ...ADDRESSES, webhook: () => `s3://books/x?endpoint=http://127.0.0.1:${port}` };
+  const settings = Object.entries(silent).map(([name, address]) => [
+    `CATCHWORD_SINK_${name}`.toUpperCase(),
+    address(port),
+  ]);
+  const env = { ...Object.fromEntries(settings), CATCHWORD_SINK_WEBHOOK_SECRET: 'id:secret' };
+  const { stdout } = await runHere(['doctor', '--json'], env, temporaryDirectory());
+  const checks = (JSON.parse(stdout) as readonly { readonly check: string; readonly text: string }[]).filter(
+    ({ check }) => check === 'sink',
+  );
+  expect(checks.map(({ text }) => text)).toEqual(
+    checks.map(() => expect.stringMatching(/: no answer within 10 s$/) as string),
+  );
+  expect(checks).toHaveLength(5);
 });

@@ -2,6 +2,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import type { Mark, Sink } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
+import { answerWithin } from '../with-timeout.ts';
 import { sinkChecks } from './checks.ts';
 import { isOfContract } from './harness.ts';
 
@@ -66,7 +67,7 @@ export async function* tryStore(setting: SinkSetting, signal: AbortSignal): Asyn
   async function withSink(work: (sink: Sink, deadline: AbortSignal) => Promise<void>): Promise<void> {
     const sink = await config.make();
     try {
-      await work(sink, AbortSignal.timeout(CALL_TIMEOUT_MS));
+      await answerWithin(CALL_TIMEOUT_MS, (deadline) => work(sink, deadline));
     } finally {
       await sink.close();
     }

@@ -36,8 +36,10 @@ const PASSING = [409, 429, 500, 502, 503, 504];
 /** How often a request is sent, and the longest pause between; then the relay retries the whole call. */
 const MOST_TRIES = 4;
 const LONGEST_PAUSE_MS = 2_000;
-/** For safety: the names of one listing, which are in memory. */
-const MOST_NAMES = 1_000_000;
+/** For safety: what the names of one listing take in memory, in characters. A million names of ours fit. */
+const MOST_LISTED = 100_000_000;
+/** What a name takes besides its own characters. */
+const AROUND_NAME = 60;
 /** Pages of a listing without another name, one after the other, before it counts as one that does not end. */
 const MOST_EMPTY = 100;
 
@@ -176,12 +178,17 @@ export function createBucket(
     /** The names of all objects, in their order. */
     list: async (): Promise<string[]> => {
       const names = new Set<string>();
+      let listed = 0;
       let last: string | undefined;
       for (let after = {}, empty = 0; ; ) {
         const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
         const before = names.size;
-        for (const [, key = ''] of text.matchAll(/<Key>([^<]*)<\/Key>/g))
-          names.add(unescaped(key).slice(prefix.length));
+        for (const [, key = ''] of text.matchAll(/<Key>([^<]*)<\/Key>/g)) {
+          // A copy: a part of the page's text would keep all of it in memory.
+          const name = Buffer.from(unescaped(key).slice(prefix.length)).toString();
+          if (!names.has(name)) listed += AROUND_NAME + name.length;
+          names.add(name);
+        }
         // Stores that are written in Go may write an empty token on the last page.
         const token = unescaped(/<NextContinuationToken>([^<]*)</.exec(text)?.[1] ?? '');
         if (token === '' && !/<IsTruncated>\s*true/.test(text)) return [...names];
@@ -190,10 +197,8 @@ export function createBucket(
         if (token === '' || token === last || empty > MOST_EMPTY)
           throw new SinkError('unavailable', 'S3: the listing of the bucket does not advance');
         last = token;
-        if (names.size > MOST_NAMES) {
-          const message = `S3: more than ${MOST_NAMES} objects have this prefix. Use a prefix of its own`;
-          throw new SinkError('misconfigured', message);
-        }
+        if (listed > MOST_LISTED)
+          throw new SinkError('misconfigured', 'S3: too many objects have this prefix. Use a prefix of its own');
         after = { 'continuation-token': token };
       }
     },
