@@ -42,7 +42,7 @@ const MOST_INSTRUCTIONS = 4_000;
 const MOST_COPIES = 250;
 /** The column of `json_each` that has all that it reads. */
 const WHOLE_JSON = 8;
-const HINT = 'docs/views.md has what an expression may use, and examples.';
+export const HINT = 'docs/views.md has what an expression may use, and examples.';
 const JSON_EACH = "Read the elements of an array with: EXISTS (SELECT 1 FROM json_each(body, '$.MEMBER') v WHERE …).";
 
 const OF_TIME = /^(current_(date|time|timestamp)|date|time|datetime|julianday|unixepoch|strftime|timediff)$/;

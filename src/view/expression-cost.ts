@@ -25,11 +25,11 @@ const MOST_LOOPED = { products: 1.01, literal: (JSON.stringify('{}').length * EL
 /** What a function adds to each argument for each element, such as quotes and a comma, or `null`, in characters. */
 const AROUND_ARGUMENT = 4;
 const ADDS = /^(json_(array|object|quote|group_array|group_object)|group_concat|string_agg)$/;
-/** The columns `fullkey`, `path` and `root` of `json_each` repeat the names on the way to an element. */
-const PATH_COLUMNS = [6, 7, 9];
-const PATH_CHARACTERS = 60;
-/** The columns `type`, `id` and `parent`. The others are made again each time that they are read. */
-const SHORT_COLUMNS = [2, 4, 5];
+/**
+ * What columns of `json_each` have of all elements together, in products; the others have one. `type`, `id` and `parent` are as
+ * short as numbers. `fullkey`, `path` and `root` repeat the names on the way to an element, of some 60 characters.
+ */
+const COLUMN_PRODUCTS: Readonly<Record<number, number>> = { 2: 0, 4: 0, 5: 0, 6: 30, 7: 30, 9: 30 };
 /** The longest text of a number, or of a type, in characters. */
 const NUMBER_CHARACTERS = 24;
 
@@ -155,10 +155,10 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
     const again = loop === undefined || loop.cursor === p1 ? 1 : ELEMENTS;
     if (opcode === 'Column') write(p3, p1 === 0 ? again : recorded);
     else if (opcode === 'VColumn') {
-      const isShort = SHORT_COLUMNS.includes(p2);
-      if (again > 1 && !isShort) cost += again;
-      const size = PATH_COLUMNS.includes(p2) ? (PATH_CHARACTERS * ELEMENTS) / CHARACTERS : 1;
-      write(p3, isShort ? 0 : size);
+      const size = COLUMN_PRODUCTS[p2] ?? 1;
+      // What is longer is made again each time that it is read.
+      if (again > 1 && size > 0) cost += again;
+      write(p3, size);
     } else if (opcode === 'VFilter') {
       const read = sized(p3 + 2);
       isLoopLonger ||=

@@ -6,7 +6,7 @@ import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnSql } from '../store/schema/product-views.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
-import { checkExpression, type Expression, type ViewErrorCode } from './check-expression.ts';
+import { checkExpression, type Expression, HINT, type ViewErrorCode } from './check-expression.ts';
 import { fieldList, isFieldList } from './field-list.ts';
 
 /** A filter and a choice of fields, as a user wrote them. Without either, a reader gets every product whole. */
@@ -64,8 +64,7 @@ function prepareJudge(query: string, name: string, code: ViewErrorCode) {
   try {
     return connection().prepare<[string, string], unknown>(query).pluck();
   } catch (error) {
-    const hint = 'docs/views.md has what an expression may use, and examples.';
-    throw new CatchwordError(code, `${name}: ${messageOf(error)}`, { hint });
+    throw new CatchwordError(code, `${name}: ${messageOf(error)}`, { hint: HINT });
   }
 }
 

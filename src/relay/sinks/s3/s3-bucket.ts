@@ -36,10 +36,8 @@ const PASSING = [409, 429, 500, 502, 503, 504];
 /** How often a request is sent, and the longest pause between; then the relay retries the whole call. */
 const MOST_TRIES = 4;
 const LONGEST_PAUSE_MS = 2_000;
-/** For safety: what the names of one listing take in memory, in characters. A million names of ours fit. */
-const MOST_LISTED = 100_000_000;
-/** What a name takes besides its own characters. */
-const AROUND_NAME = 60;
+/** For safety: characters of one listing, whose names are in memory. Stores write some 300 for each object. */
+const MOST_LISTED = 256_000_000;
 /** Pages of a listing without another name, one after the other, before it counts as one that does not end. */
 const MOST_EMPTY = 100;
 
@@ -96,6 +94,11 @@ function answerError(method: string, { status, headers, body }: HttpAnswer): Sin
     return new SinkError('misconfigured', `${message}: ${advice ?? all}`);
   }
   return new SinkError('unavailable', message, { retryAfterMs: askedPause(headers, status, Date.now())?.ms });
+}
+
+/** The keys in a page of a listing, as copies: a part of the page's text would keep all of it in memory. */
+function keysOf(xml: string): string[] {
+  return [...xml.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => Buffer.from(unescaped(key)).toString());
 }
 
 /** The objects below a prefix. Every function throws a SinkError for an answer that it does not describe. */
@@ -183,12 +186,8 @@ export function createBucket(
       for (let after = {}, empty = 0; ; ) {
         const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
         const before = names.size;
-        for (const [, key = ''] of text.matchAll(/<Key>([^<]*)<\/Key>/g)) {
-          // A copy: a part of the page's text would keep all of it in memory.
-          const name = Buffer.from(unescaped(key).slice(prefix.length)).toString();
-          if (!names.has(name)) listed += AROUND_NAME + name.length;
-          names.add(name);
-        }
+        for (const key of keysOf(text)) names.add(key.slice(prefix.length));
+        listed += text.length;
         // Stores that are written in Go may write an empty token on the last page.
         const token = unescaped(/<NextContinuationToken>([^<]*)</.exec(text)?.[1] ?? '');
         if (token === '' && !/<IsTruncated>\s*true/.test(text)) return [...names];
