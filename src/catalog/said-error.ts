@@ -56,7 +56,7 @@ export function codeIn({ errors, error, ...fields }: Fields): number | undefined
 function isWrong(name: string, value: unknown): boolean {
   const plain = name.replace(/[_-]/g, '').toLowerCase();
   if (PARTIAL.test(plain)) return /^(?:true|yes)$/i.test(textOf(value));
-  if (DONE.test(plain)) return /^(?:false|no)$/i.test(textOf(value));
+  if (DONE.test(plain)) return /^(?:false|no|0)$/i.test(textOf(value));
   if (CODES.includes(name)) return isErrorCode(Number(value)) || FAILED.test(textOf(value));
   return WRONG.test(plain) && !/^errors?$/.test(name) && isFilled(value) && !FINE.test(textOf(value).trim());
 }

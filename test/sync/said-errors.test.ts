@@ -8,6 +8,7 @@ const EMPTY = '"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]
 it.each([
   ['errors', `{${EMPTY},"errors":["3 of 5 shards failed"]}`, '3 of 5 shards failed'],
   ['a flag', `{${EMPTY},"timed_out":true}`, 'timed_out: true'],
+  ['a flag that is a number', `{${EMPTY},"success":0}`, 'success: 0'],
   ['a flag that is a text', `{${EMPTY},"success":"false"}`, 'success: false'],
   ['errors in its head', `{${EMPTY},"meta":{"Errors":["3 of 5 shards failed"]}}`, '3 of 5 shards failed'],
   ['a flag of a search', `{${EMPTY},"responseHeader":{"status":0,"partialResults":true}}`, 'partialResults: true'],
