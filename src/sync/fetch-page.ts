@@ -26,14 +26,13 @@ function isRefusal({ code, status = 0, retryable, serviceCode }: CatchwordError)
  * likely one of a balancer or a firewall: it is retried.
  */
 function errorOf(error: CatchwordError, task: FetchTask, attempt: number, hide: Hide): CatchwordError {
-  const isRetried = task.answered === true && task.vbid === undefined && isRefusal(error);
-  const isFinal = isRetried && isRefusedDelta(task, error) && attempt >= REFUSED_READS;
-  const most = isFinal ? attempt : task.maxAttempts;
-  const message = `${hide(error.message)} (${requestOf(task)}, attempt ${attempt} of ${most})`;
-  if (!isRetried) return error.with({ message });
+  const messageOf = (most: number) => `${hide(error.message)} (${requestOf(task)}, attempt ${attempt} of ${most})`;
+  const message = messageOf(task.maxAttempts);
+  if (task.answered !== true || task.vbid !== undefined || !isRefusal(error)) return error.with({ message });
+  const isFinal = isRefusedDelta(task, error) && attempt >= REFUSED_READS;
   return error.with({
     code: 'SOURCE_UNAVAILABLE',
-    message: `${message}; other requests of this run were answered`,
+    message: `${isFinal ? messageOf(attempt) : message}; other requests of this run were answered`,
     hint: `Look for what refused this one, such as a balancer or a firewall. If all are refused: ${error.hint ?? ''}`,
     retryable: !isFinal,
   });
