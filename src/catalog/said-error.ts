@@ -7,18 +7,18 @@ import type { Fields } from './field-values.ts';
 
 /** What frameworks call a sentence for people; `title` and `detail` are those of RFC 9457. */
 const WORDS = ['title', 'detail', 'message', 'messages', 'msg', 'reason', 'fault', 'error_description', 'errorMessage'];
-/** Filled, they name a failure: of .NET, Salesforce, Jira, Lambda, Apigee, Elasticsearch and Moodle. */
+/** Filled, they name a failure: of Salesforce, Jira, Keycloak, Apigee, Elasticsearch and Moodle. */
 const WRONG = /^(?:(?:has)?errors?(?:messages?)?|fault|failures|failed|exception)$/;
-/** What WeChat and Baidu write there if nothing is wrong. */
+/** What WeIdentity, for example, writes there if nothing is wrong. */
 const FINE = /^(?:ok|success)$/i;
 /** By yes, an answer is not whole: of Elasticsearch, Solr and GitHub. */
-const PARTIAL = /^(?:timedout|(?:is)?partial(?:results)?|incomplete(?:results)?)$/;
+const PARTIAL = /^(?:timedout|(?:is)?partial|partialresults|incompleteresults)$/;
 /** By no, it failed: of Cloudflare and Slack. */
 const DONE = /^(?:success|ok)$/;
-/** Members that say how the whole answer is, such as `_shards` of Elasticsearch and `responseHeader` of Solr. */
-const INNER = /^_?(?:meta(?:data)?|shards|status|(?:response)?header)$/i;
+/** Members that say how the whole answer is: `_shards` of Elasticsearch, `responseHeader` of Solr, `status` of Couchbase. */
+const INNER = /^_?(?:meta(?:data)?|shards|status|responseheader)$/i;
 const CODES = ['code', 'status', 'status_code', 'statusCode'];
-/** Of JSend and Kubernetes. */
+/** Of Couchbase (`fail`) and Kubernetes (`Failure`). */
 const FAILED = /^(?:error|fail(?:ed|ure)?)$/i;
 /** Codes that mean the same wherever they stand: too many requests, and a token that is not valid (interface, section 7). */
 const KNOWN = [429, 601];
@@ -56,7 +56,7 @@ export function codeIn({ errors, error, ...fields }: Fields): number | undefined
 function isWrong(name: string, value: unknown): boolean {
   const plain = name.replace(/[_-]/g, '').toLowerCase();
   if (PARTIAL.test(plain)) return /^(?:true|yes)$/i.test(textOf(value));
-  if (DONE.test(plain)) return /^(?:false|no)$/i.test(textOf(value));
+  if (DONE.test(plain)) return /^(?:false|no|0)$/i.test(textOf(value));
   if (CODES.includes(name)) return isErrorCode(Number(value)) || FAILED.test(textOf(value));
   return WRONG.test(plain) && !/^errors?$/.test(name) && isFilled(value) && !FINE.test(textOf(value).trim());
 }

@@ -1,5 +1,6 @@
 import type { CatchwordError, ErrorCode, ErrorRecord } from '../base/errors.ts';
 import type { FetchTask, Window } from '../catalog/page-types.ts';
+import { isPassing } from '../client/errors/service-error.ts';
 import { endOf, startOf, windowsOver } from '../proof/plan.ts';
 
 /** Follows the offset in the doubt about a window that the source does not answer. */
@@ -49,15 +50,18 @@ const OF_ALL = [401, 403, 429];
 
 /** A page after the end of the list is refused by some sources, and so is every delta; others answer it empty. */
 export function isRefused({ status = 0 }: Pick<ErrorRecord, 'status'>): boolean {
-  return (status >= 400 && status < 500 && !OF_ALL.includes(status)) || status === 501;
+  return status >= 400 && !isPassing(status) && !OF_ALL.includes(status);
 }
 
-/** Whether a first page is refused because of the time from which it asks: a list was read with pages of its size. */
+/**
+ * Whether a first page is refused because of the time from which it asks: a list was read with pages of its size, and with
+ * the same key.
+ */
 export function isRefusedDelta(
   { from, window }: Pick<FetchTask, 'from' | 'window'>,
-  error: Pick<ErrorRecord, 'status'>,
+  { status = 0 }: Pick<ErrorRecord, 'status'>,
 ): boolean {
-  return from !== null && window.page === 1 && isRefused(error);
+  return from !== null && window.page === 1 && status !== 429 && !isPassing(status);
 }
 
 /** Windows of half the size over a window that failed. */

@@ -7,11 +7,14 @@ import type { CatalogClient } from '../client/catalog-client.ts';
 import { notUtf8 } from '../client/http/response-body.ts';
 import { doubtAge } from '../proof/watermark.ts';
 import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue-port.ts';
+import { isRefusedDelta } from './failed-window.ts';
 
 /** Reads of a page that contradicts its totals, is too old or not UTF-8. The last read is used, with its doubt noted. */
 const DOUBTED_READS = 3;
 /** The same for a page that contradicts its totals: one that is short twice, as where products are hidden, stays so. */
 const SHORT_READS = 2;
+/** Requests for a delta that is refused: a balancer may refuse one of them, a source without deltas refuses each. */
+const REFUSED_READS = 3;
 
 /** Whether the source, or what is in front of it, refused a request; but not that the access token is not valid (601). */
 function isRefusal({ code, status = 0, retryable, serviceCode }: CatchwordError): boolean {
@@ -23,13 +26,15 @@ function isRefusal({ code, status = 0, retryable, serviceCode }: CatchwordError)
  * likely one of a balancer or a firewall: it is retried.
  */
 function errorOf(error: CatchwordError, task: FetchTask, attempt: number, hide: Hide): CatchwordError {
-  const message = `${hide(error.message)} (${requestOf(task)}, attempt ${attempt} of ${task.maxAttempts})`;
+  const messageOf = (most: number) => `${hide(error.message)} (${requestOf(task)}, attempt ${attempt} of ${most})`;
+  const message = messageOf(task.maxAttempts);
   if (task.answered !== true || task.vbid !== undefined || !isRefusal(error)) return error.with({ message });
+  const isFinal = isRefusedDelta(task, error) && attempt >= REFUSED_READS;
   return error.with({
     code: 'SOURCE_UNAVAILABLE',
-    message: `${message}; other requests of this run were answered`,
+    message: `${isFinal ? messageOf(attempt) : message}; other requests of this run were answered`,
     hint: `Look for what refused this one, such as a balancer or a firewall. If all are refused: ${error.hint ?? ''}`,
-    retryable: true,
+    retryable: !isFinal,
   });
 }
 

@@ -1,5 +1,6 @@
 import type { CatchwordError } from '../base/errors.ts';
 import type { Window } from '../catalog/page-types.ts';
+import { isPassing } from '../client/errors/service-error.ts';
 import { holdsEnd, startOf, type WindowRead } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import { isRefused } from './failed-window.ts';
@@ -25,6 +26,7 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
   let failuresInRow = 0;
   let isProbed = false;
   let first: CatchwordError | undefined;
+  const isFirstRefused = (): boolean => !isPassing(first?.status ?? 0);
 
   return {
     extent: () => extent,
@@ -45,14 +47,20 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
     },
     /** Whether it is in question that the source answers at all. */
     isDoubtful: (): boolean => failuresInRow >= (extent.last === undefined && !isProbed ? 1 : IN_A_ROW),
-    /** What to ask for then: a window that was read, or one of the list, not at its head, where what failed may be, too. */
-    probe: () =>
-      extent.last === undefined ? { window: { page: 2, perPage }, from: null } : { window: extent.last, from },
+    /** What to ask for then: a window that was read; or one of the list, whose head may hold what broke the first window. */
+    probe: () => {
+      if (extent.last !== undefined) return { window: extent.last, from };
+      // Of another size than the first window: two tasks of a pass are told apart by their windows.
+      return {
+        window: isFirstRefused() ? { page: 1, perPage: Math.ceil(perPage / 2) } : { page: 2, perPage },
+        from: null,
+      };
+    },
     /** @param error null if it was answered. @throws the error of the first window that failed, if it was not */
     noteProbe: (error: CatchwordError | null): void => {
       // The list may have one page.
-      const isAnswer = error === null || (extent.last === undefined && isRefused(error));
-      if (!isAnswer) throw first ?? error;
+      const isAnswer = error === null || (extent.last === undefined && !isFirstRefused() && isRefused(error));
+      if (!isAnswer) throw (first ?? error).with({ retryable: error.retryable });
       isProbed = true;
       failuresInRow = 0;
     },

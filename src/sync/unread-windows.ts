@@ -87,7 +87,8 @@ export function createUnreadWindows({ from, kind, seam, sizeIgnored }: Pass, ans
     fail: (window: Window, error: CatchwordError, isAnswered: boolean): boolean => {
       // Nothing may have been answered when narrower windows are read, and those after the end be refused.
       const isNarrowed = pieces.size > 0;
-      const isPassing = mayPass(error, isAnswered || isNarrowed) || (isNarrowed && isRefused(error));
+      const isOfDelta = error.code === 'SOURCE_UNAVAILABLE' && isRefusedDelta({ from, window }, error);
+      const isPassing = isOfDelta || mayPass(error, isAnswered || isNarrowed) || (isNarrowed && isRefused(error));
       if (!KINDS.has(kind) || !isPassing) return false;
       // A part of a window that was answered in another size: see page-size.ts.
       const isOtherSize = error.code === 'PAGE_INVALID' && !error.retryable;

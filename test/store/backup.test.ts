@@ -180,7 +180,7 @@ it('catchword backup reports a damaged mirror, and leaves no copy of it', async 
   damage(source.db);
   const { code, stderr } = await command(['backup', 'b.db'], source);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/catalog\.db is damaged \(.*\[MIRROR_UNUSABLE\]\nhint {2}Restore a backup/);
+  expect(stderr).toMatch(/catalog\.db is damaged \(.*\[MIRROR_UNUSABLE\]\nhint {2}Restore a sound backup/);
   expect(namesIn(source)).toEqual(['catalog.db']);
   const doctor = await command(['doctor'], source);
   expect(doctor.code).toBe(1);

@@ -19,6 +19,8 @@ const ENVELOPE = '"num_items":0,"page":1,"per_page":1000,"total_pages":0';
 it.each([
   ['items that are null', `{${ENVELOPE},"items":null}`],
   ['no items', `{${ENVELOPE}}`],
+  ['an object for items', `{${ENVELOPE},"items":{}}`],
+  ['an empty text for items', `{${ENVELOPE},"items":""}`],
   ['items alone', '{"items":[]}'],
   ['null alone', '{"items":null}'],
   ['an empty array', '[]'],
@@ -41,6 +43,7 @@ it.each([
   ['a number of pages', '{"num_items":0,"page":1,"per_page":1000,"total_pages":3,"items":null}'],
   ['an error', `{${ENVELOPE},"items":null,"error":"no index"}`],
   ['nothing at all', '{}'],
+  ['items by their keys', `{${ENVELOPE},"items":{"A":{}}}`],
   ['a message', '{"message":"nothing here"}'],
   ['null', 'null'],
 ])('an empty delta is not 200 with %s', async (_what, body) => {

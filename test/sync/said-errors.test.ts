@@ -8,8 +8,11 @@ const EMPTY = '"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]
 it.each([
   ['errors', `{${EMPTY},"errors":["3 of 5 shards failed"]}`, '3 of 5 shards failed'],
   ['a flag', `{${EMPTY},"timed_out":true}`, 'timed_out: true'],
+  ['a flag that is a number', `{${EMPTY},"success":0}`, 'success: 0'],
   ['a flag that is a text', `{${EMPTY},"success":"false"}`, 'success: false'],
   ['errors in its head', `{${EMPTY},"meta":{"Errors":["3 of 5 shards failed"]}}`, '3 of 5 shards failed'],
+  ['a flag of a search', `{${EMPTY},"responseHeader":{"status":0,"partialResults":true}}`, 'partialResults: true'],
+  ['failed parts', `{${EMPTY},"status":{"total":6,"failed":2}}`, 'status.failed: 2'],
   ['failed shards', `{${EMPTY},"_shards":{"total":5,"failed":3}}`, 'failed: 3'],
   ['a fault of a gateway', `{${EMPTY},"fault":{"faultstring":"timeout"}}`, 'timeout'],
   ['words alone', '{"message":"maintenance until 06:00"}', 'maintenance until 06:00'],
@@ -37,6 +40,8 @@ it.each([
   '"code":20000,"message":"success"',
   '"error":{"code":0,"message":""}',
   '"error":"none"',
+  '"errorCode":0,"errorMessage":"success"',
+  '"header":{"failed":2}',
   '"truncated":true',
   '"meta":{"has_errors":"no","failed":0,"status":"ok"}',
 ])('a page that also says %s is read', async (more) => {

@@ -81,6 +81,7 @@ function redirected({ headers, origin, status, hide }: Answer): CatchwordError {
 
 function byStatus(request: Request, { status, text: body }: Answer, text: string): Verdict {
   const isCatalog = request.format === 'page';
+  const isDelta = isCatalog && request.query?.has('from') === true;
   if (/catalog not found/i.test(text)) {
     const hint = 'This API key has no catalog. Ask the service for access, or set {setting} to another key.';
     return { code: 'SOURCE_AUTH', hint, setting: API_KEY };
@@ -103,11 +104,12 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
   if (isOfOne && (status === 404 || status === 410) && !isPage(body)) return verdictOf(404);
   if (status === 404 || status === 405 || status === 410) {
     const what = isCatalog ? 'its catalog' : 'this operation';
-    const hint = `Check {setting}: the service does not have ${what} at this address, or hides it from this API key.`;
+    const lacks = `the service does not have ${what} at this address, or hides it from this API key`;
+    const hint = isDelta ? `${NO_DELTAS} If it refuses the list, too, check {setting}.` : `Check {setting}: ${lacks}.`;
     return { code: 'SOURCE_NOT_SERVICE', hint, setting: BASE_URL, retryable: false };
   }
   if (isCatalog) {
-    if (request.query?.has('from') === true) return { code: 'SOURCE_REFUSED', hint: NO_DELTAS };
+    if (isDelta) return { code: 'SOURCE_REFUSED', hint: NO_DELTAS };
     const isPage = request.query?.has('per_page') === true;
     const what = isPage ? 'CATCHWORD_PER_PAGE, and the names and values of the other parameters' : 'what was asked for';
     return { code: 'SOURCE_REFUSED', hint: `Check ${what}; or run npx catchword doctor.` };

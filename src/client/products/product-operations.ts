@@ -40,7 +40,8 @@ function emptiness({ status, body, text }: Answer): 'said' | 'silent' | null {
   if (Array.isArray(value)) return value.length === 0 ? 'silent' : null;
   const fields = fieldsOf(value);
   const { items, num_items, total_pages } = fields;
-  const isEmpty = items == null || (Array.isArray(items) && items.length === 0);
+  // Lua and PHP write an empty array as `{}`, too.
+  const isEmpty = typeof items === 'object' ? Object.keys(items ?? []).length === 0 : !isFilled(items);
   if (!isEmpty || isFilled(num_items) || Number(total_pages ?? 0) > 1 || doubtsIn(fields).length > 0) return null;
   if (num_items != null) return 'said';
   return 'items' in fields ? 'silent' : null;

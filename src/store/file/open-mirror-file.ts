@@ -176,7 +176,7 @@ function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
 /** The error for a file that is a mirror, but not sound. @param what SQLite's own words */
 export function damaged(path: string, what: string, cause?: unknown): CatchwordError {
   const hint =
-    'Restore a backup: npx catchword restore FILE. Or move it away, and load everything: npx catchword sync.';
+    'Restore a sound backup: npx catchword restore FILE. Or, if it is the mirror, move it away, and load everything: npx catchword sync.';
   return unusable(path, `is damaged (${what})`, hint, cause);
 }
 
