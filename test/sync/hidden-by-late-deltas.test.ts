@@ -7,7 +7,9 @@ import { names, scripted } from './scripted-place.ts';
 
 const HOUR = 3_600_000;
 
-it('a living product is kept although only the repair of a settling delta tells what joins two windows', async () => {
+it('a living product is kept although only the repair of a settling delta tells what joins two windows', {
+  tags: ['slow'],
+}, async () => {
   const { shelf, fill, run, has } = await scripted(names(100), { CATCHWORD_MAX_PASSES: '1' });
   await fill();
   const created = names(20, 300);
@@ -45,7 +47,9 @@ it('a living product is kept although only the repair of a settling delta tells 
   expect(has('p120')).toBe(true);
 });
 
-it('a living product is kept although the clock of the source was put forward while the run settled', async () => {
+it('a living product is kept although the clock of the source was put forward while the run settled', {
+  tags: ['slow'],
+}, async () => {
   const { shelf, fill, run, has, source } = await scripted(names(100), {
     CATCHWORD_MAX_PASSES: '1',
     CATCHWORD_DELTA_OVERLAP: '3s',
