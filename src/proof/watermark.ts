@@ -64,3 +64,13 @@ export function clockPutBack(
   }
   return since;
 }
+
+/**
+ * The source's time at `later` if its clock had not been put forward since `reference`: what changed right before has an
+ * earlier time than the clock shows now, and deltas may tell it late. Null if the clock was not put forward.
+ */
+export function clockPutForward(reference: Clocks | null | undefined, later: Clocks, overlapMs: number): number | null {
+  if (reference == null) return null;
+  const expected = reference.source + Math.max(0, later.local - reference.local);
+  return later.source > expected + Math.min(TOLERANCE_MS, overlapMs / 2) ? expected : null;
+}

@@ -71,8 +71,9 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
   const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
-  /** The last pass that showed a product as modified, plus one. */
+  /** The last pass that told of a product, and the last one that belongs to another delta than that one; plus one. */
   const modified = new Uint8Array(highest + 1);
+  const elsewhere = new Uint8Array(highest + 1);
 
   function idsOf(window: Applied): number[] {
     const ids = store.runs.idsOf(runId, window.pass, window);
@@ -82,19 +83,27 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     return ids;
   }
 
-  const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
+  const rootOf = (at: number): number => passes[at]?.root ?? -1;
+  /** The last pass that told of a product, repairs included: at -1, none. @param root of a delta whose own passes do not count */
+  const modifiedIn = (id: number, root = -1): number => {
+    const last = (modified[id] ?? 0) - 1;
+    return last >= 0 && rootOf(last) === root ? (elsewhere[id] ?? 0) - 1 : last;
+  };
 
   function assessList(root: Pass) {
     const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
     const exact = isWhole(reads.get(root.pass) ?? []);
-    const seams = exact || root.seam === 0 ? null : examine(store, { windows, root: root.pass, idsOf, modifiedIn });
-    const places = examinePlaces(store, windows, root.pass, (id) => modifiedIn(id) > root.pass);
+    const seams =
+      exact || root.seam === 0
+        ? null
+        : examine(store, { windows, root: root.pass, idsOf, modifiedIn: (id) => modifiedIn(id, root.pass) });
+    const places = examinePlaces(store, windows, root.pass, (id) => modifiedIn(id, root.pass) > root.pass);
     const unmodified = createIdSet(highest);
     let [repeated, unmodifiedRepeats] = [seams?.repeated ?? 0, 0];
     if (seams === null) {
       for (const ids of windows.map(idsOf)) {
-        const still = ids.filter((id) => modifiedIn(id) <= root.pass);
+        const still = ids.filter((id) => modifiedIn(id, root.pass) <= root.pass);
         unmodified.addAll(still);
         repeated += repeatsIn(ids);
         unmodifiedRepeats += repeatsIn(still);
@@ -131,7 +140,11 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     const marking = new Set(roots.map(({ pass }) => pass));
     // A repair of a delta shows what was modified, too.
     for (const { pass, root } of passes.filter((one) => marking.has(one.root))) {
-      for (const id of (reads.get(pass) ?? []).flatMap(idsOf)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+      for (const id of (reads.get(pass) ?? []).flatMap(idsOf)) {
+        const last = (modified[id] ?? 0) - 1;
+        if (rootOf(last) !== root) elsewhere[id] = Math.max(elsewhere[id] ?? 0, Math.min(last, pass) + 1);
+        modified[id] = Math.max(last, pass) + 1;
+      }
     }
   }
 
@@ -146,7 +159,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     mark([control]);
     const later = passes.filter(({ kind, pass }) => pass > settled.pass && !isDelta({ kind }));
     for (const { pass } of later)
-      for (const window of reads.get(pass) ?? []) for (const id of idsOf(window)) modified[id] = 0;
+      for (const window of reads.get(pass) ?? []) for (const id of idsOf(window)) modified[id] = elsewhere[id] = 0;
   }
 
   markControl();
@@ -168,7 +181,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     /** Products in the newest reading of the whole list. */
     listed,
     /** How many of the products that were seen the source's total should count. */
-    counted: () => countProducts(store, newestDeltas(passes.filter(isDelta)), listed, modifiedIn),
+    counted: () => countProducts(store, newestDeltas(passes.filter(isDelta)), listed, (id) => rootOf(modifiedIn(id))),
     /** What the last pass read cannot have changed meanwhile. */
     closed,
     /** Number of the last pass. */

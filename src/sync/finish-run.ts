@@ -1,6 +1,6 @@
 import { CatchwordError } from '../base/errors.ts';
 import { type Run, whyNoRun } from '../catalog/run-types.ts';
-import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
+import { clockPutBack, clockPutForward, deltaFrom } from '../proof/watermark.ts';
 import { LOOKUPS } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/schema/writers.ts';
@@ -43,7 +43,9 @@ function moveWatermark(writer: KeeperWriter, run: Run, conclusion: Conclusion, h
   const first = run.kind === 'full' && readUpTo === null;
   const isMoving = sealed || read || first;
   const reference = isMoving ? clocks[0] : writer.clockSeen();
+  const putForward = clocks[0] && clockPutForward(writer.clockSeen(), clocks[0], overlapMs);
   if (isMoving) writer.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
+  if (isMoving && putForward != null) writer.readAgainFrom(putForward);
   // If the clock is forward again when the next run starts, only this run has seen that changes may have an earlier time.
   const putBack = clockPutBack(reference, clocks, overlapMs);
   if (putBack !== null) writer.readAgainFrom(putBack + overlapMs);

@@ -34,6 +34,8 @@ export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'del
   readonly hasList?: boolean;
   /** How many products a delta's page shows without a member that the mirror has of them; 0 if it shows it of any. */
   readonly without?: (member: string) => number;
+  /** Whether the products of the mirror have this member, so that few lose it; default: yes. */
+  readonly isCommon?: (member: string) => boolean;
   /** Members that deltas of this source have been found to leave out; default: none. */
   readonly notInDeltas?: ReadonlySet<string>;
   /** Whether another window of this pass has shown the product as of a later moment. */
@@ -79,13 +81,14 @@ const PART_LEAST = 3;
 /**
  * The members that a delta leaves out, if it has another form than the list; otherwise null. What shows that: it leaves out
  * many that no item of the page shows, or more than it shows; or one that no item shows, and the list of this run has the
- * product with it and the same others, or another product lacks it, too, or an earlier run found that deltas leave it out.
+ * product with it and the same others, or another product lacks it, too, although the others of the mirror have it, or an
+ * earlier run found that deltas leave it out.
  * A product that has really lost them is shown so by the next list.
  */
 function partOf(
   { before, added }: Difference,
   body: string,
-  { isDelta, hasList = false, notInDeltas, without = () => 0 }: JudgeRules,
+  { isDelta, hasList = false, notInDeltas, without = () => 0, isCommon = () => true }: JudgeRules,
 ): (Judgement & { readonly kind: 'partial' }) | null {
   if (!isDelta || before === '{}') return null;
   const now = objectMembers(body);
@@ -93,7 +96,9 @@ function partOf(
   const missing = was.filter((name) => !now.has(name));
   const isSubset = hasList && added.length === 0 && missing.length === was.length;
   const leftOut = missing.filter((name) => without(name) > 0);
-  const isForm = leftOut.some((name) => isSubset || without(name) > 1 || notInDeltas?.has(name) === true);
+  const isForm = leftOut.some(
+    (name) => isSubset || (without(name) > 1 && isCommon(name)) || notInDeltas?.has(name) === true,
+  );
   const isPart = missing.length > now.size - added.length || leftOut.length === missing.length;
   return isForm || (isPart && missing.length >= PART_LEAST) ? { kind: 'partial', missing, leftOut } : null;
 }

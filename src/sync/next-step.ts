@@ -1,5 +1,5 @@
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
-import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
+import { clockPutBack, clockPutForward, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -43,13 +43,19 @@ function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): b
   return last !== undefined && hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);
 }
 
-/** The newest settling delta that was read late enough, unless the source's clock was put back since: it was ahead then. */
-function lastWaited(store: Reader, passes: readonly Pass[], overlapMs: number): Pass | undefined {
-  return passes.findLast((pass, at) => {
-    if (!hasWaited(store, passes, at, overlapMs)) return false;
+/**
+ * Up to when settling deltas have told, by the source's clock: the time of the newest one that was read late enough. One
+ * does not count if the clock was put back since, because it was ahead then. Null if none counts.
+ */
+function toldUpTo(store: Reader, passes: readonly Pass[], overlapMs: number): number | null {
+  const told = passes.flatMap((pass, at) => {
+    if (!hasWaited(store, passes, at, overlapMs)) return [];
+    const [clocks] = clockOf(store, pass);
     const later = passes.slice(at + 1).flatMap((one) => clockOf(store, one));
-    return clockPutBack(clockOf(store, pass)[0], later, overlapMs) === null;
+    if (clocks === undefined || clockPutBack(clocks, later, overlapMs) !== null) return [];
+    return clockPutForward(clockOf(store, passes[0] ?? pass)[0], clocks, overlapMs) ?? clocks.source;
   });
+  return told.at(-1) ?? null;
 }
 
 /**
@@ -57,7 +63,7 @@ function lastWaited(store: Reader, passes: readonly Pass[], overlapMs: number): 
  * or that of the previous settling delta. Changes that the previous one could not show yet have a later time.
  */
 function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
-  const told = (lastWaited(store, passes, overlapMs) ?? passes[0])?.sourceTime ?? run.startedAt;
+  const told = toldUpTo(store, passes, overlapMs) ?? passes[0]?.sourceTime ?? run.startedAt;
   const [first, ...later] = passClocks(store, run.id);
   const putBack = clockPutBack(first, later, overlapMs);
   return Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);
@@ -169,7 +175,7 @@ function readDelta(situation: Situation): NextPass | 'finish' | null {
   // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was
   // read may not be in any of them. A settling delta has told what became visible before it.
   const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1] ?? passes[0];
-  const settled = lastWaited(store, passes, overlapMs)?.sourceTime ?? Number.NEGATIVE_INFINITY;
+  const settled = toldUpTo(store, passes, overlapMs) ?? Number.NEGATIVE_INFINITY;
   // Less the overlap, because a change may become visible late.
   const from = deltaFrom(Math.max(firstDelta?.sourceTime ?? run.startedAt, settled), overlapMs);
   const readUpTo = store.readUpTo();

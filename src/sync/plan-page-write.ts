@@ -8,6 +8,7 @@ import { momentOf } from '../proof/watermark.ts';
 import { BEHIND } from '../store/rows/ids.ts';
 import type { KnownProduct, NewRows } from '../store/rows/product-rows.ts';
 import type { Checkpoint } from '../store/rows/runs.ts';
+import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { AppliedReads } from './applied-reads.ts';
 import { newRows } from './fast/new-rows.ts';
@@ -46,6 +47,9 @@ function whyPartial({ missing }: Judgement & { readonly kind: 'partial' }, body:
   return `the delta shows it without ${missing.join(', ')}${deleted}`;
 }
 
+/** Products that show whether each has a member. */
+const COMMON_SAMPLE = 100;
+
 /** Of a page of a delta: the members of its items, and how many products it shows without one that the mirror has. */
 function formOf({ products }: Reader, { items, ids }: WaitingPage) {
   const shown = new Set<string>();
@@ -59,7 +63,12 @@ function formOf({ products }: Reader, { items, ids }: WaitingPage) {
       if (!members.has(name)) lacking.set(name, (lacking.get(name) ?? 0) + 1);
     }
   }
-  return { shown, without: (name: string): number => (shown.has(name) ? 0 : (lacking.get(name) ?? 0)) };
+  const others = onFirstUse(() => products.livingPage('', COMMON_SAMPLE).map(({ body }) => objectMembers(body)));
+  return {
+    shown,
+    without: (name: string): number => (shown.has(name) ? 0 : (lacking.get(name) ?? 0)),
+    isCommon: (name: string): boolean => others().every((members) => members.has(name)),
+  };
 }
 
 /** Members that deltas left out before and that this page of a delta shows. */
@@ -107,6 +116,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
       form ??= formOf(store, captured);
       return form.without(name);
     },
+    isCommon: (name) => form?.isCommon(name) ?? true,
     isBehind: ({ id, vbid }) =>
       isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
     isOutdated: ({ id }) => {

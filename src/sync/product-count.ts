@@ -62,10 +62,11 @@ export function repeatsIn(ids: readonly number[]): number {
   return products.length - new Set(products).size;
 }
 
-/** The source's total in its newest answer. */
+/** The source's total in its newest answer, except one that is empty by mistake and would hide what was not read. */
 export function newestTotal(windows: readonly Applied[]): number {
   const later = (a: Applied, b: Applied) => b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt);
-  return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
+  const held = windows.filter(({ numItems }) => numItems > 0);
+  return held.reduce((a, b) => (a === undefined || later(a, b) ? b : a), held[0])?.numItems ?? 0;
 }
 
 /** What a list says of its length, and what was read of it; as `ReadList`. */

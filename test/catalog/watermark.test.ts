@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest';
-import { clockPutBack, deltaFrom, doubtAge, momentOf, sourceTimeOf } from '../../src/proof/watermark.ts';
+import {
+  clockPutBack,
+  clockPutForward,
+  deltaFrom,
+  doubtAge,
+  momentOf,
+  sourceTimeOf,
+} from '../../src/proof/watermark.ts';
 
 const OVERLAP = 300_000;
 const HOUR = 3_600_000;
@@ -50,4 +57,12 @@ it('a clock that was put back makes the delta start at the time it was put back 
 it('a clock that was put back is detected sooner if the overlap is small', () => {
   const later = { source: 101 * HOUR - 5_000, local: 51 * HOUR };
   expect(clockPutBack(seen, [later], 2_000)).toBe(100 * HOUR - 7_000);
+});
+
+it('a clock that was put forward tells the time it would show otherwise', () => {
+  const later = { source: 103 * HOUR, local: 51 * HOUR };
+  expect(clockPutForward(seen, later, OVERLAP)).toBe(101 * HOUR);
+  expect(clockPutForward(seen, { ...later, source: 101 * HOUR + 50_000 }, OVERLAP)).toBeNull();
+  expect(clockPutForward(seen, { ...later, source: 99 * HOUR }, OVERLAP)).toBeNull();
+  expect(clockPutForward(null, later, OVERLAP)).toBeNull();
 });

@@ -7,10 +7,11 @@ import type { CatalogClient } from '../../src/client/catalog-client.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import {
   type Arena,
+  disturbSource,
   drawArena,
   ENDLESS,
   type Ended,
-  jumpSometimes,
+  flipSometimes,
   newOutcome,
   noteRun,
   type Outcome,
@@ -56,11 +57,8 @@ function createDisturbedSource(world: World, arena: Arena, fate: Fate): Simulate
       onStep('request');
       fate.isEndless ||= task.pass > PASSES;
       if (fate.isEndless) throw new CatchwordError('SOURCE_REFUSED', ENDLESS);
-      if (!fate.isCalm) {
-        jumpSometimes(arena);
-        adversary.before(task);
-      }
-      const { body, ids } = list.answer(task);
+      const isBlank = !fate.isCalm && disturbSource(arena, task);
+      const { body, ids } = list.answer(task, isBlank);
       const requestedAt = local.now();
       const isLost = !fate.isCalm && random() < losses;
       if (!isLost) adversary.answered(task, ids);
@@ -182,11 +180,16 @@ export async function disturbKeeper(seed: number, count: number): Promise<Outcom
 
   try {
     for (let at = 0; at <= count; at++) {
-      const kind = at > 0 && random() < 0.4 ? 'delta' : 'full';
+      const kind = at > 0 && random() < arena.deltas ? 'delta' : 'full';
       if (at > 1 && kind === 'full') adversary.refill();
       await world.advance(3 * settings.overlapMs + whole(random, 0, HOUR));
       if (at >= first) adversary.begin();
-      if (kind === 'delta') adversary.stir();
+      if (at >= first) flipSometimes(arena);
+      if (kind === 'delta') {
+        adversary.stir();
+        // The next delta asks from later than these changes, if this one moves the watermark.
+        if (random() < 0.6) await world.advance(whole(random, 1, 3) * settings.overlapMs);
+      }
       Object.assign(fate, { isCalm: at < first, deaths: at < first ? 0 : DEATHS, isHasty: false });
       await world.advance(1);
       const ended = await complete(kind);

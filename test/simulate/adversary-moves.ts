@@ -10,8 +10,18 @@ export interface Read {
   readonly ids: readonly number[];
 }
 
+/**
+ * Scenes that random moves seldom make; at other times it plays `any`.
+ * - `late`: a product that no window has shown moves to where the list was read. Deltas tell of it late, and then it slips
+ *   out of a settling delta of several pages.
+ * - `gone`: a change slips out of a delta of products that were withdrawn before.
+ */
+export const SCENES = ['late', 'gone'] as const;
+export type Scene = (typeof SCENES)[number] | 'any';
+
 /** What it does in one run. */
 export interface Intent {
+  readonly scene: Scene;
   /** Edits change only the time of change. */
   readonly touch: boolean;
   /** Edits change only a field, which settings may ignore. */
@@ -48,6 +58,10 @@ export interface Game {
   moved: Set<number>;
   touched: Set<number>;
   touches: number;
+  /** In the scene `late`: the product that moved, after that it moved again; 0: none yet. */
+  fled: number;
+  /** In the scene `gone`: whether it has moved a delta of the run. */
+  hasSlipped: boolean;
   deltaPass: number;
   /** The end of what the newest delta has shown. */
   deltaEnd: number;
@@ -72,12 +86,18 @@ export function pickOf<T>(random: Random, values: readonly T[]): T | undefined {
   return values[wholeBelow(random, values.length)];
 }
 
-export function make(game: Game, moves: readonly Move[]): void {
+/** @param isPrompt whether deltas show it at once */
+export function make(game: Game, moves: readonly Move[], isPrompt = false): void {
   const { list } = game;
   for (const move of moves) {
     if (move.kind === 'edit' && move.touch) game.touched.add(move.id);
-    list.happen(move);
+    list.happen(move, isPrompt);
   }
+}
+
+/** An edit that changes the content, which every window and delta shows. */
+export function rewrite(id: number, after: number | null = null): Move {
+  return { kind: 'edit', id, after, touch: false };
 }
 
 /** An edit with the content of the intent, as far as it is allowed. */
@@ -169,7 +189,7 @@ function slipBack(game: Game, order: readonly number[], to: number): Move[] {
 }
 
 /** Moves a product that no window shows to where the list was read, while another one leaves that. */
-function flee(game: Game, order: readonly number[], from: number): Move[] {
+export function flee(game: Game, order: readonly number[], from: number): Move[] {
   const { random, mayResize } = game;
   const id = pickOf(
     random,
@@ -190,14 +210,32 @@ export function slipInDelta(game: Game, told: readonly number[], start: number):
     random,
     told.slice(0, start).filter((id) => isFree(game, id) && list.list.includes(id)),
   );
-  const moves: Move[] =
-    gone === undefined || !mayResize || list.list.length <= LEAST ? [] : [{ kind: 'erase', id: gone }];
-  const passed = list.newestFirst ? [pickOf(random, told.slice(game.deltaEnd))] : told.slice(start, game.deltaEnd);
+  const moves: Move[] = gone === undefined || !mayResize || list.list.length <= LEAST ? [] : [removed(game, gone)];
+  const next = game.fled > 0 ? game.fled : pickOf(random, told.slice(game.deltaEnd));
+  const passed = list.newestFirst ? [next] : told.slice(start, game.deltaEnd);
   for (const id of passed) {
     if (id === undefined) continue;
-    moves.push(list.list.includes(id) ? { kind: 'edit', id, after: null, touch: false } : { kind: 'retell', id });
+    moves.push(list.list.includes(id) ? rewrite(id) : { kind: 'retell', id });
   }
   return moves;
+}
+
+/**
+ * Moves the products that two windows of a delta share, in turn, so that they keep their places, while what stands behind
+ * them slips to where the delta was read.
+ * @param start of the next window
+ */
+export function slipBehind(game: Game, told: readonly number[], start: number): Move[] {
+  const { list, mayResize } = game;
+  const isListed = (id: number): boolean => list.list.includes(id);
+  const joint = told.slice(start, game.deltaEnd);
+  const gone = told.slice(0, Math.min(start, Math.max(0, told.length - game.deltaEnd)));
+  return [
+    ...gone
+      .filter((id) => mayResize || !isListed(id))
+      .map((id): Move => (isListed(id) ? removed(game, id) : { kind: 'forget', id })),
+    ...joint.map((id): Move => (isListed(id) ? rewrite(id) : { kind: 'retell', id })),
+  ];
 }
 
 /** Swaps the hidden product with one whose place was read already. */

@@ -35,8 +35,15 @@ export interface Arena {
   /** Shares of the requests before which the process ends, or whose answer is lost. */
   readonly crashes: number;
   readonly losses: number;
-  /** How often the source's clock is put forward or back by an hour. */
+  /** How often the source's clock is put forward or back by an hour: before a request, and between two passes or runs. */
   readonly jumps: number;
+  readonly flips: number;
+  /** Share of delta runs. */
+  readonly deltas: number;
+  /** How often a window of a repair is answered as if the list were empty. */
+  readonly blanks: number;
+  /** The newest pass that was asked. */
+  pass: number;
 }
 
 /** What came of the runs of one history. */
@@ -60,7 +67,7 @@ export function whole(random: Random, least: number, most: number): number {
 export function drawArena(seed: number, time?: () => number, isKept = false): Arena {
   const random = createRandom(seed);
   const perPage = whole(random, 6, 20);
-  const seam = isKept && random() < 0.15 ? 0 : whole(random, 2, Math.min(5, perPage >> 1));
+  const seam = isKept && random() < 0.15 ? 0 : Math.min(pickOf(random, [2, 3, 4, 5, 6]) ?? 2, perPage >> 1);
   const overlapMs = pickOf(random, [10_000, 60_000, 300_000]) ?? 60_000;
   const lagMs = random() < 0.5 ? 0 : Math.floor((0.3 + 0.5 * random()) * overlapMs);
   // Most can be hidden where the adversary chooses the places.
@@ -93,7 +100,7 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
     ignoreFields: random() < 0.4 ? [['stock']] : [],
     volatileFields: [],
     untoldFields: [],
-    withdrawnAs: random() < 0.8 ? 'updated' : 'removed',
+    withdrawnAs: random() < 0.6 ? 'updated' : 'removed',
     removalLimit: { percent: 1 },
     lossLimit: { percent: 5 },
     // Open runs in a row that miss a product count what they read, which proves nothing: only sealed runs are judged.
@@ -109,12 +116,45 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
   const losses = random() < 0.5 ? 0 : 0.1;
   // With late deltas, a clock that is put back may break assumption 3 of docs/page-drift.md.
   const jumps = lagMs === 0 && random() < 0.3 ? 0.02 : 0;
-  return { settings, list, adversary, random, clock: arenaClock, concurrency, crashes, losses, jumps };
+  const flips = jumps > 0 && random() < 0.5 ? 0.3 : 0;
+  const deltas = random() < 0.7 ? 0.4 : 0.8;
+  const blanks = random() < 0.2 ? 0.3 : 0;
+  return {
+    settings,
+    list,
+    adversary,
+    random,
+    clock: arenaClock,
+    concurrency,
+    crashes,
+    losses,
+    jumps,
+    flips,
+    deltas,
+    blanks,
+    pass: 0,
+  };
 }
 
 /** Puts the source's clock forward or back, seldom. */
-export function jumpSometimes({ random, jumps, clock }: Arena): void {
-  if (jumps > 0 && random() < jumps) clock.sourceMs += random() < 0.5 ? HOUR : -HOUR;
+function jumpSometimes({ random, jumps, flips, clock }: Arena): void {
+  if (flips === 0 && jumps > 0 && random() < jumps) clock.sourceMs += random() < 0.5 ? HOUR : -HOUR;
+}
+
+/** Puts the source's clock back, or forward, or right again. */
+export function flipSometimes({ random, flips, clock }: Arena): void {
+  if (flips > 0 && random() < flips) clock.sourceMs = clock.sourceMs !== 0 ? 0 : random() < 0.5 ? HOUR : -HOUR;
+}
+
+/** What happens to the source before it answers. @returns whether it answers as if the list were empty */
+export function disturbSource(arena: Arena, task: FetchTask): boolean {
+  const { adversary, random, blanks } = arena;
+  jumpSometimes(arena);
+  // Not before a run's first answer: nobody can see a clock that was put back and forward again since the run before.
+  if (task.pass > 0 && task.pass !== arena.pass) flipSometimes(arena);
+  arena.pass = task.pass;
+  adversary.before(task);
+  return task.from === null && task.pass > 0 && task.window.page > 1 && random() < blanks;
 }
 
 /** The time from one process to the next: 1 s to 20 hours. */
@@ -169,11 +209,8 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
 
   /** What the source answers; null if the answer is lost. */
   function ask(task: FetchTask): CapturedPage | null {
-    if (!isCalm) {
-      jumpSometimes(arena);
-      adversary.before(task);
-    }
-    const { body, ids } = list.answer(task);
+    const isBlank = !isCalm && disturbSource(arena, task);
+    const { body, ids } = list.answer(task, isBlank);
     const requestedAt = clock.now + clock.localMs;
     const sourceTime = Math.floor((clock.now + clock.sourceMs) / 1000) * 1000;
     const latencyMs = whole(random, 1, 2_000);

@@ -4,6 +4,7 @@ import type { Random } from '../../src/sandbox/catalog/random.ts';
 import {
   anything,
   edit,
+  flee,
   type Game,
   type Intent,
   isFree,
@@ -12,10 +13,14 @@ import {
   pickOf,
   plan,
   restored,
+  rewrite,
+  SCENES,
+  type Scene,
+  slipBehind,
   slipInDelta,
   wholeBelow,
 } from './adversary-moves.ts';
-import type { MovingList } from './moving-list.ts';
+import type { Move, MovingList } from './moving-list.ts';
 
 /*
  * An adversary that moves a list between single requests, so that a product which nothing touches, the hidden one, is in
@@ -32,11 +37,12 @@ export interface AdversaryOptions {
 }
 
 /** @param isLate whether deltas are late: then a delta that is asked too early tells of no touch */
-function drawIntent(random: Random, isLate: boolean): Intent {
+function drawIntent(random: Random, isLate: boolean, favourite: Scene): Intent {
   const touch = random() < (isLate ? 0.6 : 0.45);
   const late = isLate && random() < 0.7 ? (['keep'] as const) : (['keep', 'spoil', 'spoil'] as const);
   const fates = touch ? late : (['keep', 'keep', 'erase', 'erase', 'erase', 'spoil'] as const);
   return {
+    scene: random() < 0.7 ? favourite : 'any',
     touch,
     stock: random() < 0.4,
     fate: pickOf(random, fates) ?? 'keep',
@@ -78,6 +84,14 @@ function cover(game: Game): void {
 
 function beforeWindow(game: Game, from: number): void {
   const { list, random } = game;
+  if (game.intent.scene === 'late') {
+    // Once, and nothing else moves: so the windows seem to stand still.
+    if (game.fled > 0 || game.reads.length === 0 || random() < 0.5) return;
+    const moves = flee(game, list.list, from);
+    make(game, moves);
+    game.fled = moves[0]?.id ?? 0;
+    return;
+  }
   if (game.hidden === 0 || game.shown.has(game.hidden) || !list.list.includes(game.hidden)) choose(game);
   if (game.hidden === 0) return;
   const isUsed = [...game.moved].some((id) => game.shown.has(id));
@@ -100,9 +114,15 @@ function beforeDelta(game: Game, { pass, window, from }: FetchTask): void {
     game.deltaEnd = 0;
   }
   game.deltaPass = pass;
+  if (game.intent.scene === 'gone') {
+    if (window.page === 1 || game.hasSlipped || list.newestFirst) return;
+    make(game, slipBehind(game, list.changedSince(from ?? 0), startOf(window)), true);
+    game.hasSlipped = true;
+    return;
+  }
   if (window.page === 1 || from === null || random() < 0.3) return;
   if (random() < 0.6) {
-    make(game, slipInDelta(game, list.changedSince(from), startOf(window)));
+    make(game, slipInDelta(game, list.changedSince(from), startOf(window)), random() < 0.5);
     return;
   }
   const told = list.changedSince(from).filter((id) => isFree(game, id) && list.list.includes(id));
@@ -122,14 +142,24 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     moved: new Set<number>(),
     touched: new Set<number>(),
   };
-  const intent = drawIntent(random, isLate);
-  const none = { touches: 0, deltaPass: -1, deltaEnd: 0, asked: 0, mayResize: place !== 'ties' };
+  const favourite = random() < 0.4 ? (pickOf(random, SCENES) ?? 'any') : 'any';
+  const intent = drawIntent(random, isLate, favourite);
+  const none = {
+    touches: 0,
+    fled: 0,
+    hasSlipped: false,
+    deltaPass: -1,
+    deltaEnd: 0,
+    asked: 0,
+    mayResize: place !== 'ties',
+  };
   const game: Game = { list, place, random, perPage, seam, intent, ...nothing, ...none };
   return {
     /** Begins a run. Before it, some products vanish, or are withdrawn so late that the run's deltas tell. */
     begin: (): void => {
-      game.intent = drawIntent(random, isLate);
-      [game.hidden, game.touches, game.deltaPass, game.asked] = [0, 0, -1, 0];
+      game.intent = drawIntent(random, isLate, favourite);
+      [game.hidden, game.touches, game.fled, game.deltaPass, game.asked] = [0, 0, 0, -1, 0];
+      game.hasSlipped = false;
       [game.reads, game.shown, game.moved, game.touched] = [[], new Set(), new Set(), new Set()];
       choose(game);
       const count = random() < 0.4 ? 1 + wholeBelow(random, 3) : 0;
@@ -163,21 +193,32 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     isHiding: (): boolean => !game.shown.has(game.hidden) && list.list.includes(game.hidden),
     /** Called while time passes. */
     idle: (): void => {
-      if (random() < 0.3) cover(game);
-      for (let n = wholeBelow(random, 3); n > 0; n--) if (random() < 0.3) make(game, anything(game));
+      const isLate = game.intent.scene === 'late';
+      if (!isLate && random() < 0.3) cover(game);
+      for (let n = wholeBelow(random, 3); n > 0; n--) if (!isLate && random() < 0.3) make(game, anything(game));
       // What no window shows, because it was erased, may be back.
-      if (random() < 0.2) make(game, restored(game, pickOf(random, list.list) ?? 0));
+      if (!isLate && random() < 0.2) make(game, restored(game, pickOf(random, list.list) ?? 0));
       // So many products change that the next delta is longer than a page.
-      if (random() < 0.75) return;
-      const shown = list.list.filter((id) => game.shown.has(id) && isFree(game, id));
-      for (const id of shown.slice(0, perPage + seam + 1))
-        make(game, [{ kind: 'edit', id, after: null, touch: false }]);
+      if (random() < (isLate ? 0.1 : 0.75)) return;
+      const shown = list.list.filter((id) => game.shown.has(id) && isFree(game, id) && id !== game.fled);
+      for (const id of shown.slice(0, perPage + seam + 1)) make(game, [rewrite(id)]);
     },
     /** Lets some products change before a delta run, and some that were withdrawn. */
     stir: (): void => {
-      const gone = [...list.lives].flatMap(([id, { livingSince }]) => (livingSince === null ? [id] : []));
+      const gone = [...list.lives.keys()].filter((id) => !list.list.includes(id) && list.stateOf(id) !== undefined);
+      if (game.intent.scene === 'gone') {
+        // First many are withdrawn, undisturbed; then these are a page of a delta, with a change or two behind them.
+        game.hasSlipped = gone.length < perPage;
+        const [kind, ids] = game.hasSlipped
+          ? (['withdraw', list.list.slice(LEAST)] as const)
+          : (['retell', gone] as const);
+        const told = ids.slice(-perPage).map((id): Move => ({ kind, id }));
+        const behind = list.list.slice(0, 1 + wholeBelow(random, 2)).map((id) => rewrite(id));
+        make(game, [...told, ...behind]);
+        return;
+      }
       for (const id of gone) if (random() < 0.7) make(game, [{ kind: 'retell', id }]);
-      for (const id of list.list) if (random() < 0.5) make(game, [{ kind: 'edit', id, after: null, touch: false }]);
+      for (const id of list.list) if (random() < 0.5) make(game, [rewrite(id)]);
     },
   };
 }

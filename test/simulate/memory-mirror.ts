@@ -81,6 +81,7 @@ export function createMemoryMirror(settings: RunSettings) {
       changedSeq: (id: number) => rows[id - 1]?.changedSeq ?? 0,
       find: (vbid: string) => byKey.get(vbid),
       living: () => rows.filter(({ removed }) => !removed).length,
+      livingPage: () => rows.filter(({ removed }) => !removed),
     },
     removals: {
       living,

@@ -34,11 +34,15 @@ export type Move =
   | { readonly kind: 'withdraw'; readonly id: number }
   /** A product that was withdrawn gets another content, as deltas tell. */
   | { readonly kind: 'retell'; readonly id: number }
+  /** A product that was withdrawn is erased, so deltas do not tell of it any more. */
+  | { readonly kind: 'forget'; readonly id: number }
   | { readonly kind: 'swap'; readonly id: number; readonly with: number }
   /** From now on, deltas show the product with a byte that is not UTF-8. */
   | { readonly kind: 'spoil'; readonly id: number };
 
 interface State {
+  /** Counts changes: what has the same time of change is told in this order. */
+  readonly change: number;
   readonly version: number;
   readonly stock: number;
   /** The source's time of change. */
@@ -80,7 +84,7 @@ export function rearrange(list: number[], move: Move, place: Place): void {
 export interface MovingListOptions {
   readonly size: number;
   readonly place: Place;
-  /** How much later a delta shows a change than the list. */
+  /** How much later a delta shows a change than the list, if the change is late. */
   readonly lagMs: number;
   /** How much earlier than the change its noted time is. */
   readonly notedEarlierMs: number;
@@ -103,7 +107,8 @@ export type MovingList = ReturnType<typeof createMovingList>;
 export function createMovingList(options: MovingListOptions) {
   const { size, place, lagMs, notedEarlierMs, inclusiveFrom, newestFirst, now, sourceNow } = options;
   const list = Array.from({ length: size }, (_, at) => at + 1);
-  const old = { version: 1, stock: 0, stamp: sourceNow() - 86_400_000, withdrawn: false, spoilt: false };
+  let changes = 0;
+  const old = { change: 0, version: 1, stock: 0, stamp: sourceNow() - 86_400_000, withdrawn: false, spoilt: false };
   const states = new Map<number, State>(list.map((id) => [id, old]));
   const lives = new Map<number, Life>(list.map((id) => [id, { livingSince: now() }]));
   const erased = new Map<number, State>();
@@ -112,18 +117,26 @@ export function createMovingList(options: MovingListOptions) {
   let later: { readonly at: number; readonly id: number; readonly state: State | null }[] = [];
   let lastId = size;
 
-  function note(id: number, state: State | null): void {
+  function note(id: number, state: State | null, isPrompt: boolean): void {
     if (state === null) states.delete(id);
     else states.set(id, state);
-    later.push({ at: now(), id, state });
+    // What is told at once replaces what would be told later.
+    if (isPrompt) later = later.filter((one) => one.id !== id);
+    later.push({ at: isPrompt ? Number.NEGATIVE_INFINITY : now(), id, state });
   }
 
-  /** Moves of products that are not listed do nothing. */
-  function happen(move: Move): void {
+  /** Moves of products that are not listed do nothing. @param isPrompt whether deltas show it at once */
+  function happen(move: Move, isPrompt = false): void {
     const { id, kind } = move;
     const withdrawn = states.get(id);
-    if (kind === 'retell' && withdrawn?.withdrawn === true && !list.includes(id)) {
-      note(id, { ...withdrawn, version: withdrawn.version + 1, stamp: sourceNow() });
+    const isGone = withdrawn?.withdrawn === true && !list.includes(id);
+    if (kind === 'retell' && isGone) {
+      const stamp = sourceNow();
+      note(id, { ...withdrawn, change: ++changes, version: withdrawn.version + 1, stamp }, isPrompt);
+    }
+    if (kind === 'forget' && isGone) {
+      erased.set(id, withdrawn);
+      note(id, null, isPrompt);
     }
     const isNew = kind === 'create' || kind === 'restore';
     if (isNew === list.includes(id)) return;
@@ -134,20 +147,20 @@ export function createMovingList(options: MovingListOptions) {
     lives.set(id, life);
     const stamp = sourceNow() - notedEarlierMs;
     if (kind === 'spoil') {
-      note(id, { ...state, spoilt: true });
+      note(id, { ...state, spoilt: true }, isPrompt);
       return;
     }
     if (isNew) life.livingSince = now();
     if (kind === 'erase' || kind === 'withdraw') life.livingSince = null;
     if (kind === 'erase') {
       erased.set(id, state);
-      note(id, null);
+      note(id, null, isPrompt);
     } else {
       const isStock = kind === 'edit' && !move.touch && move.stock === true;
       const isSame = isStock || (kind === 'edit' && move.touch) || (kind === 'restore' && !state.withdrawn);
       const version = isSame ? state.version : state.version + 1;
       const stock = isStock ? state.stock + 1 : state.stock;
-      note(id, { version, stock, stamp, withdrawn: kind === 'withdraw', spoilt: false });
+      note(id, { change: ++changes, version, stock, stamp, withdrawn: kind === 'withdraw', spoilt: false }, isPrompt);
     }
   }
 
@@ -159,9 +172,8 @@ export function createMovingList(options: MovingListOptions) {
       else told.set(id, state);
     }
     if (later.length > 0) later = later.filter(({ at }) => at > upTo);
-    const shown: { readonly id: number; readonly stamp: number }[] = [];
-    for (const [id, { stamp }] of told) if (inclusiveFrom ? stamp >= from : stamp > from) shown.push({ id, stamp });
-    const sorted = shown.sort((a, b) => a.stamp - b.stamp || a.id - b.id).map(({ id }) => id);
+    const shown = [...told].filter(([, { stamp }]) => (inclusiveFrom ? stamp >= from : stamp > from));
+    const sorted = shown.sort(([, a], [, b]) => a.stamp - b.stamp || a.change - b.change).map(([id]) => id);
     return newestFirst ? sorted.reverse() : sorted;
   }
 
@@ -184,8 +196,9 @@ export function createMovingList(options: MovingListOptions) {
     stateOf: (id: number): Pick<State, 'version' | 'stamp' | 'spoilt'> | undefined => states.get(id),
     happen,
     newId: (): number => ++lastId,
-    /** What the source answers now. */
-    answer: ({ window, from }: Pick<FetchTask, 'window' | 'from'>): Answer => {
+    /** What the source answers now. @param isBlank whether it answers as if it had nothing */
+    answer: ({ window, from }: Pick<FetchTask, 'window' | 'from'>, isBlank = false): Answer => {
+      if (isBlank) return pageOf([], window, String);
       if (from === null) return pageOf(list, window, (id) => textOf(id, states.get(id) ?? old, false));
       return pageOf(changedSince(from), window, (id) => textOf(id, told.get(id) ?? old, true));
     },

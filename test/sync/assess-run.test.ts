@@ -103,6 +103,16 @@ it.each<[string, readonly PassSketch[], string]>([
     'the source says that it has 15 products, and 14 were read',
   ],
   [
+    'a larger total, after an answer that was empty by mistake',
+    [
+      { windows: list().windows.map((window) => ({ ...window, total: 15 })) },
+      DELTA,
+      { kind: 'repair', root: 0, windows: [{ page: 3, perPage: 5, ids: [], total: 0 }] },
+      DELTA,
+    ],
+    'the source says that it has 15 products, and 14 were read',
+  ],
+  [
     'a rejected item',
     [{ perPage: 20, windows: [{ ids: ids(1, 13), total: 14, rejected: 1 }] }],
     'items were rejected, and each may be a product that was not seen',

@@ -235,3 +235,14 @@ it('a member that deltas leave out is not missed any more once a delta shows it'
   expect(await run('delta')).toMatchObject({ updated: 1 });
   expect(catalogOf(db).get('B4')).toBe(without(4, 3));
 });
+
+it('products whose price is not reduced any more lose the member that says so, although no other product of the delta has it', async () => {
+  const { source, db, run } = await filled();
+  const reduced = (at: number) => `${whole(at, 1).toString().slice(0, -1)},"sale_price":1}`;
+  source.changed = [0, 1].map((at) => Buffer.from(reduced(at)));
+  await run('delta');
+  expect(catalogOf(db).get('B1')).toBe(reduced(1));
+  source.changed = [0, 1].map((at) => whole(at, 1));
+  expect(await run('delta')).toMatchObject({ reasons: [], updated: 2 });
+  expect(catalogOf(db).get('B1')).toBe(whole(1, 1).toString());
+});

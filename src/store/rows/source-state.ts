@@ -186,10 +186,12 @@ export function createWatermarkReader({ row, value }: Queries) {
     /** Source time up to which every change is in the mirror, milliseconds since 1970; null before the first run. */
     watermark: value<[], number | null>('SELECT watermark FROM mirror WHERE id = 1'),
     /**
-     * Where the next delta starts, before any overlap: the watermark, or earlier if the source's clock was put back, or if
-     * what deltas told is to be told again.
+     * Where the next delta starts, before any overlap: the watermark, or earlier if the source's clock was put back or
+     * forward, or if what deltas told is to be told again.
      */
-    readUpTo: value<[], number | null>('SELECT min(watermark, source_seen) FROM mirror WHERE id = 1'),
+    readUpTo: value<[], number | null>(
+      'SELECT min(watermark, source_seen, coalesce(reread_from, watermark)) FROM mirror WHERE id = 1',
+    ),
     /** The source's clock and this machine's when the watermark was last set. */
     clockSeen: () => clockSeen() ?? null,
   };
@@ -197,12 +199,13 @@ export function createWatermarkReader({ row, value }: Queries) {
 
 export function createWatermarkWriter({ write }: Queries) {
   const advance = write(
-    `UPDATE mirror SET watermark = max(coalesce(watermark, 0), :to), source_seen = :to, local_seen = :local WHERE id = 1`,
+    `UPDATE mirror SET watermark = max(coalesce(watermark, 0), :to), source_seen = :to, local_seen = :local,
+       reread_from = NULL WHERE id = 1`,
   );
-  const reread = write('UPDATE mirror SET source_seen = min(source_seen, ?) WHERE id = 1');
+  const reread = write('UPDATE mirror SET reread_from = min(coalesce(reread_from, :from), :from) WHERE id = 1');
   return {
     /** Lets the next delta start at this time, or earlier. Before the first watermark nothing depends on deltas. */
-    readAgainFrom: (fromMs: number) => reread(fromMs),
+    readAgainFrom: (fromMs: number) => reread({ from: fromMs }),
     /** Moves the watermark forward; never back. @param localMs this machine's clock when the source's was `toMs` */
     advanceWatermark: (toMs: number, localMs: number) => advance({ to: toMs, local: localMs }),
   };

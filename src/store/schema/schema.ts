@@ -14,6 +14,7 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from '
  * - living: number of products without a tombstone
  * - blocked_since, blocked_until: the pause that the source asked for; null if there is none
  * - source_seen, local_seen: the source's clock and this machine's when the watermark was last set
+ * - reread_from: an earlier time from which the next delta is to tell again; null: none
  * - pruned_to: up to here the change log holds only each product's newest change as of then
  * - source_address, source_selection: which catalog is mirrored (see source.ts); null before the first run
  * - next_request_at: the earliest next request under the rate limit, for all processes; null if none was reserved
@@ -31,6 +32,7 @@ export const mirror = sqliteTable('mirror', {
   blockedSince: integer('blocked_since'),
   blockedUntil: integer('blocked_until'),
   sourceSeen: integer('source_seen'),
+  rereadFrom: integer('reread_from'),
   localSeen: integer('local_seen'),
   prunedTo: integer('pruned_to').notNull().default(0),
   sourceAddress: text('source_address'),

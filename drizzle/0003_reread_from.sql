@@ -1,0 +1,1 @@
+ALTER TABLE `mirror` ADD `reread_from` integer;
