@@ -38,8 +38,8 @@ const MOST_IN_LOOPS = 250;
 const LONGEST_WITH_LOOPS = 50;
 /** For safety: reading a program takes longer than its length grows. */
 const MOST_INSTRUCTIONS = 4_000;
-/** For safety: what functions read and make of the product, in multiples of it. 250 of 100 kB take about 100 ms. */
-const MOST_COPIES = 250;
+/** For safety: what functions read and make of the product, in multiples of it. 200 of 100 kB take about 100 ms. */
+const MOST_COPIES = 200;
 /** The column of `json_each` that has all that it reads. */
 const WHOLE_JSON = 8;
 export const HINT = 'docs/views.md has what an expression may use, and examples.';
@@ -265,7 +265,8 @@ export function checkExpression(text: string, name: string, code: ViewErrorCode 
   const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
   checkSources(program, each?.p4 ?? null, invalid);
   checkCost(program, text, invalid);
-  const { cost, isLoopLonger } = costOf(listed, program);
+  const { cost, isLoopLonger, unknown } = costOf(listed, program);
+  if (unknown !== undefined) throw invalid(`SQLite does ${unknown} for it, and what that costs is not known`, HINT);
   if (isLoopLonger) throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
   if (cost > MOST_COPIES) throw invalid(`it reads and makes more than ${MOST_COPIES} times the product`, HINT);
   return readsOf(program);

@@ -64,6 +64,16 @@ const COMPARISON = /^(Eq|Ne|Lt|Le|Gt|Ge)$/;
 const AFFINITY_MASK = 0x47;
 const FIRST_NUMERIC = 0x43;
 
+/**
+ * What takes no time, or about as long for each product or element, whatever its size: `loopCost` counts these. An instruction
+ * that this file does not name is refused, because its cost is not known.
+ */
+const FREE = new Set(
+  `AddImm AggFinal BeginSubrtn Blob Close CollSeq DecrJumpZero Delete FilterAdd Found Goto Halt IdxInsert IdxLE IfNotZero IfPos
+   IsNull Last Next Noop NotFound NotNull NullRow OffsetLimit Once OpenEphemeral OpenRead ResultRow Return Rewind SeekRowid
+   Sequence Sort Transaction VNext VOpen ZeroOrNull`.split(/\s+/),
+);
+
 /** A flag of `Copy`: functions of JSON take the copy as a text. */
 const LOSES_SUBTYPE = 2;
 
@@ -115,11 +125,15 @@ function costOfCall(name: string, args: readonly Argument[], elements: number) {
   return { cost: read * (1 + searched / SEARCHED_AT_ONCE) + made, made, isJson: escapes || MAKES_JSON.test(name) };
 }
 
-/** @returns what functions read and make, in multiples of a product of 100 kB; whether `json_each` reads more than a product */
+/**
+ * @returns what functions read and make, in multiples of a product of 100 kB; whether `json_each` reads more than a product; an
+ * instruction whose cost is not known
+ */
 export function costOf(program: readonly Instruction[], { loopAround }: Pick<Program, 'loopAround'>) {
   const begin = program[0]?.p2 ?? 1;
   let cost = 0;
   let isLoopLonger = false;
+  let unknown: string | undefined;
   /** What has a size; the rest is as short as a number. */
   let registers = new Map<number, Size>();
   /** What the beginning writes. Such a register is not written again. */
@@ -211,7 +225,7 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       write(p3, call.made, 0, call.isJson);
       // They are temporary: a later call must not count them again.
       if (!opcode.startsWith('Agg')) for (let at = p2; at < p2 + count; at++) if (at !== p3) registers.delete(at);
-    }
+    } else if (!FREE.has(opcode)) unknown ??= opcode;
   }
 
   program.slice(begin).forEach(follow);
@@ -230,5 +244,5 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
     }
     if (opcode === 'Goto') registers = new Map();
   }
-  return { cost, isLoopLonger };
+  return { cost, isLoopLonger, unknown };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openHarness } from '../../src/relay/contract/harness.ts';
+import { costOf } from '../../src/view/expression-cost.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
@@ -341,4 +342,10 @@ it('a list of many equal members is prepared in time that grows with its length'
   // If the time grew with the square of the length, this would take minutes.
   const list = Array.from({ length: 600_000 }, () => 'title').join(',');
   expect(fields(list).of('A', '{"vbid":"A","title":1}')).toBe('{"vbid":"A","title":1}');
+});
+
+it('an instruction of SQLite whose cost is not known is named, so that the expression is refused', () => {
+  const rest = { p1: 0, p2: 0, p3: 0, p4: null, p5: 0 };
+  const program = ['Init', 'Rewind', 'Program', 'Halt'].map((opcode, addr) => ({ ...rest, addr, opcode }));
+  expect(costOf(program, { loopAround: () => undefined }).unknown).toBe('Program');
 });
