@@ -24,10 +24,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   view: ['catalog', 'store'],
   relay: ['catalog', 'settings', 'store', 'view'],
   report: ['catalog', 'proof', 'relay', 'settings', 'state', 'store', 'view'],
+  shown: ['catalog', 'operate', 'relay', 'report', 'settings', 'state', 'store'],
   sync: ['catalog', 'client', 'proof', 'queue', 'store'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
   operate: ['catalog', 'relay', 'report', 'settings', 'state', 'store', 'sync'],
-  http: ['catalog', 'events', 'operate', 'report', 'state', 'store', 'view'],
+  http: ['catalog', 'events', 'operate', 'report', 'shown', 'state', 'store', 'view'],
   events: ['catalog'],
   mirror: ['catalog', 'events', 'state', 'store', 'view'],
   sandbox: ['xml'],

@@ -29,6 +29,7 @@ const completion = async () => (await import('./commands/completion/completion-c
 const help = async () => (await import('./commands/help-command.ts')).helpCommand;
 const daemons = async () => (await import('./commands/daemon-command.ts')).daemonCommands;
 const runs = async () => (await import('./commands/runs-command.ts')).runCommands;
+const decisions = async () => (await import('./commands/decisions-command.ts')).decisionsCommand;
 const products = async () => (await import('./commands/product-command.ts')).productCommands;
 
 /** Verbs, by their heading in the help. */
@@ -46,6 +47,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['status', 'show mirror size, freshness, last run, daemon and sinks', status],
     ['runs', 'list the newest runs; check or undo the removals of one', runs, [4, 75]],
     ['run', 'show one run: what it read, changed, proved and rejected', runs],
+    ['decisions', 'list who decided what about runs and sinks, and what came of it', decisions],
     ['product', 'show one product, its changes, or an earlier version of it', products],
     ['search', 'search products by words and identifiers; word* for prefixes', products],
     ['changes', 'print the change log as CloudEvents, one per line', changes],

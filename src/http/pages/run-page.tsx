@@ -7,6 +7,7 @@ import { noteTexts, settlingText, updatesText, warningText } from '../../report/
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
+import { changesText } from '../../shown/shown-run.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
 import { Facts } from './page-facts.tsx';
@@ -16,7 +17,7 @@ import { heldSection } from './run-held.tsx';
 import { Picture } from './run-picture-section.tsx';
 import { Proof } from './run-proof.tsx';
 import { rejectedSection } from './run-rejected.tsx';
-import { changesText, ProofMark, StateMark } from './runs-page.tsx';
+import { RunMark } from './runs-page.tsx';
 import { capitalized, Shown } from './untrusted-text.tsx';
 
 /** @throws CatchwordError NOT_FOUND */
@@ -176,9 +177,9 @@ function Headline({ scene }: { readonly scene: Scene }) {
   return (
     <>
       <p class="verdict">
-        <StateMark run={run} />
+        <RunMark run={run} of="state" />
         {isOver && run.proof !== null && ' '}
-        {isOver && run.proof !== null && <ProofMark run={run} />}
+        {isOver && run.proof !== null && <RunMark run={run} of="proof" />}
       </p>
       <p>{kindWords(run)}</p>
       {!isOver && <p>{stageWords(run, watch.passes())}</p>}
