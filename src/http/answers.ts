@@ -7,7 +7,7 @@ import { DECISION_SCHEMA } from '../shown/shown-decision.ts';
 import { PROBLEM_SCHEMA } from '../shown/shown-problem.ts';
 import { RUN_SCHEMA } from '../shown/shown-run.ts';
 import { SINK_SCHEMA } from '../shown/shown-sink.ts';
-import { STATUS as STATUS_OF } from './http-error.ts';
+import { HTTP_ERRORS } from './http-error.ts';
 
 /* The answers of the API, as /openapi.json describes them. A route's own type is checked against them. */
 
@@ -15,7 +15,7 @@ export const ERROR = z
   .object({
     error: z.object({
       code: text(
-        `For programs: it stays the same when the message changes. One of ${Object.keys(STATUS_OF).join(', ')}; later versions may have more.`,
+        `For programs: it stays the same when the message changes. One of ${Object.keys(HTTP_ERRORS).join(', ')}; later versions may have more.`,
       ),
       message: text('What went wrong.'),
       hint: text('What to do.'),
