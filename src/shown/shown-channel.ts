@@ -38,7 +38,7 @@ export const CHANNEL_SCHEMA = schemaOf('Channel', 'Where notifications go.', CHA
 
 /** What a person should know of a channel, in a sentence; null if it takes its messages. */
 export function channelTrouble({ name, waiting, givenUp }: ChannelSeen): string | null {
-  const counts = { 'were given up': givenUp, wait: waiting };
+  const counts = { 'given up': givenUp, waiting };
   const said = Object.entries(counts).flatMap(([what, many]) =>
     many === 0 ? [] : [`${plural(many, 'message')} ${what}`],
   );

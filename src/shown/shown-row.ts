@@ -75,6 +75,11 @@ export function rowsOf<R extends { readonly key: string }, K extends R['key']>(r
   return rows.filter((row): row is Extract<R, { readonly key: K }> => keys.some((key) => key === row.key));
 }
 
+/** The names that people see, by the keys of their rows. */
+export function labelsOf<K extends string>(rows: readonly { readonly key: K; readonly label?: string }[]) {
+  return Object.fromEntries(rows.map(({ key, label = '' }) => [key, label])) as Readonly<Record<K, string>>;
+}
+
 /** What a row says to people; empty if it has nothing to say. */
 export function saidOf<Of>(row: Row<Of>, of: Of): readonly Said[] {
   const said = row.text === undefined ? row.value(of) : row.text(of);

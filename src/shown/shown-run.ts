@@ -88,7 +88,7 @@ function proofTone({ proof }: Run): Tone {
 /** A run, with the names of the view `run_log`. */
 // biome-ignore format: a row is a line.
 export const RUN = [
-  { key: 'id', label: 'Run', list: 'column', schema: COUNT, about: 'The number of the run.', value: ({ id }) => id, text: ({ id }) => ({ text: id, href: `/runs/${id}` }) },
+  { key: 'id', label: 'Run', list: 'column', schema: COUNT, about: 'The number of the run.', value: ({ id }) => id, text: ({ id }) => ({ text: `Run ${id}`, href: `/runs/${id}` }) },
   { key: 'kind', label: 'Kind', list: 'column', schema: z.enum(['full', 'delta']), about: 'All products, or what changed since the last run.', value: ({ kind }) => kind },
   { key: 'state', label: 'State', list: 'column', schema: z.enum(RUN_STATES), about: '`held`: the run waits for a decision about removals.', value: ({ state }) => state, text: (run) => `${stateName(run)}${run.unusual === null ? '' : ', unusual'}`, tone: ({ state, unusual }) => (unusual === null ? TONES[state] : 'warn') },
   { key: 'proof', label: 'Proof', list: 'column', schema: z.enum(['sealed', 'open']).nullable(), about: '`sealed`: the run has seen every product. Null for a delta of one page.', value: ({ proof }) => proof, text: proofName, tone: proofTone },

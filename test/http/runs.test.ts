@@ -76,7 +76,7 @@ it('the list of runs shows 50 on a page, with a link to older ones', async () =>
   const second = await pageAt(store.path, older);
   expect([...second.html.matchAll(/href="\/runs\/(\d+)"/g)].map(([, id]) => Number(id))).toEqual(ids(1, 10).reverse());
   expect(second.html).not.toMatch(/href="[^"]*\?before=/);
-  expect(second.text).toContain(' 1 full complete sealed');
+  expect(second.text).toContain('Run 1 full complete sealed');
   expect((await pageAt(store.path, '/runs?before=x')).status).toBe(400);
 });
 

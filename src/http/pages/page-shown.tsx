@@ -21,10 +21,14 @@ function Part({ said: { text, href, at = null }, most }: { readonly said: Said; 
   );
 }
 
-/** What a row says of a thing, part by part. Short texts with a tone are marks. */
+/** What a row says of a thing, part by part. Short texts with a tone are marks, but 0 is not. */
 export function partsOf<Of>(row: Row<Of>, of: Of, most = MOST.fact) {
+  // A long text in a table leaves its time to the thing's own page.
+  const isTimeless = row.list === 'long' && most === MOST.cell;
   return saidOf(row, of).map((said) => {
-    const part = <Part said={said} most={most} />;
+    const at = isTimeless && said.text !== undefined ? null : (said.at ?? null);
+    const part = <Part said={{ ...said, at }} most={most} />;
+    if (said.text === 0) return part;
     return row.tone === undefined || row.list !== 'column' ? (
       part
     ) : (

@@ -184,7 +184,7 @@ export const sink: View = {
       <>
         <NoRelay store={store} nowMs={nowMs} />
         <p>{meaningOf(seen.state)}</p>
-        <ShownFacts rows={SINK} of={seen} />
+        <ShownFacts rows={SINK.slice(1)} of={seen} />
       </>
     );
     return {
