@@ -3,6 +3,13 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { COLUMNS, ROWS } from '../src/catalog/fields.ts';
+import { CHANNEL } from '../src/shown/shown-channel.ts';
+import { DECISION } from '../src/shown/shown-decision.ts';
+import { PROBLEM } from '../src/shown/shown-problem.ts';
+import type { Row } from '../src/shown/shown-row.ts';
+import { RUN } from '../src/shown/shown-run.ts';
+import { SINK } from '../src/shown/shown-sink.ts';
+import { STATUS } from '../src/shown/shown-status.ts';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
@@ -24,10 +31,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   view: ['catalog', 'store'],
   relay: ['catalog', 'settings', 'store', 'view'],
   report: ['catalog', 'proof', 'relay', 'settings', 'state', 'store', 'view'],
+  shown: ['catalog', 'operate', 'relay', 'report', 'settings', 'state', 'store'],
   sync: ['catalog', 'client', 'proof', 'queue', 'store'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
   operate: ['catalog', 'relay', 'report', 'settings', 'state', 'store', 'sync'],
-  http: ['catalog', 'events', 'operate', 'report', 'state', 'store', 'view'],
+  http: ['catalog', 'events', 'operate', 'report', 'shown', 'state', 'store', 'view'],
   events: ['catalog'],
   mirror: ['catalog', 'events', 'state', 'store', 'view'],
   sandbox: ['xml'],
@@ -187,6 +195,29 @@ describe('architecture', () => {
     // A seam depends on what has changed since. Rules that ask for it to draw a picture would judge again.
     const asks = files.filter((file) => /changedSeq\(/.test(readFileSync(join(SRC, file), 'utf8')));
     expect(asks.filter((file) => ['report', 'http'].includes(layerOf(file)))).toEqual([]);
+  });
+
+  it('only src/shown lists the names and members of what people look at', () => {
+    const things: readonly (readonly Row<never>[])[] = [STATUS, RUN, SINK, DECISION, PROBLEM, CHANNEL];
+    const oneOf = (names: readonly string[], end: string) => new RegExp(`^ +'?(${names.join('|')})'?: ?${end}`, 'gm');
+    const forms = things.map((rows) => ({
+      labels: oneOf(
+        rows.flatMap(({ label = '' }) => (/^[A-Z]/.test(label) ? [label] : [])),
+        '',
+      ),
+      members: oneOf(
+        rows.map(({ key }) => key),
+        '(?:z|count|text|time|orNull|list|object)\\w*[.(]',
+      ),
+    }));
+    const distinct = (text: string, form: RegExp) => new Set([...text.matchAll(form)].map(([, name]) => name)).size;
+    // Some names mean other things too: three names, or four members, are a second declaration.
+    const wrong = files.filter((file) => {
+      if (!['cli', 'http', 'operate', 'report'].includes(layerOf(file))) return false;
+      const text = readFileSync(join(SRC, file), 'utf8');
+      return forms.some(({ labels, members }) => distinct(text, labels) > 2 || distinct(text, members) > 3);
+    });
+    expect(wrong).toEqual([]);
   });
 
   it('each package is imported only where it belongs', () => {

@@ -1,12 +1,12 @@
 import { Command, CommanderError } from 'commander';
 import { withAbort } from '../base/abort.ts';
-import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from '../base/errors.ts';
+import { CatchwordError, EXIT_CODES, hasCode, messageOf, remedyOf, systemCodeOf, usageError } from '../base/errors.ts';
 import { explainMissing } from '../base/missing-package.ts';
 import { printableLines } from '../base/printable.ts';
 import { type DotEnv, withDotEnv } from '../settings/environment.ts';
 import { VERSION } from '../version.ts';
 import type { CommandContext, ProcessContext } from './commands/shared/command-context.ts';
-import { EXIT_CODES, VERBS, type Verb } from './verb-table.ts';
+import { VERBS, type Verb } from './verb-table.ts';
 
 async function loadCommand({ name, summary, load }: Verb, context: CommandContext): Promise<Command> {
   const make = await load();
@@ -104,8 +104,9 @@ async function reportError(context: ProcessContext, isJson: boolean, error: unkn
   // The reader of stdout closed it (`| head`).
   if (systemCodeOf(error) === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
+    const { code, message, hint = remedyOf(code) } = error;
     // The code ends the first line.
-    await printError(context, isJson, error, error.message.replace(/(?=\n)|$/, ` [${error.code}]`));
+    await printError(context, isJson, { code, message, hint }, error.message.replace(/(?=\n)|$/, ` [${error.code}]`));
     return error.exitCode;
   }
   const hint = 'This is a defect of catchword; please report it with what you did.';

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
+import type { ExitCode } from '../base/errors.ts';
 import type { CommandContext } from './commands/shared/command-context.ts';
 
 /** Imports the module that makes the command, among others maybe. */
 type Load = () => Promise<(context: CommandContext) => Command | readonly Command[]>;
 
 /** `exits`: exit codes besides 0, 1, 2 and the codes of signals. */
-type Row = readonly [name: string, summary: string, load: Load, exits?: readonly number[]];
+type Row = readonly [name: string, summary: string, load: Load, exits?: readonly ExitCode[]];
 
 const syncs = async () => (await import('./commands/sync-command.ts')).syncCommands;
 const verify = async () => (await import('./commands/verify-command.ts')).verifyCommand;
@@ -29,6 +30,7 @@ const completion = async () => (await import('./commands/completion/completion-c
 const help = async () => (await import('./commands/help-command.ts')).helpCommand;
 const daemons = async () => (await import('./commands/daemon-command.ts')).daemonCommands;
 const runs = async () => (await import('./commands/runs-command.ts')).runCommands;
+const decisions = async () => (await import('./commands/decisions-command.ts')).decisionsCommand;
 const products = async () => (await import('./commands/product-command.ts')).productCommands;
 
 /** Verbs, by their heading in the help. */
@@ -46,6 +48,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['status', 'show mirror size, freshness, last run, daemon and sinks', status],
     ['runs', 'list the newest runs; check or undo the removals of one', runs, [4, 75]],
     ['run', 'show one run: what it read, changed, proved and rejected', runs],
+    ['decisions', 'list who decided what about runs and sinks, and what came of it', decisions],
     ['product', 'show one product, its changes, or an earlier version of it', products],
     ['search', 'search products by words and identifiers; word* for prefixes', products],
     ['changes', 'print the change log as CloudEvents, one per line', changes],
@@ -91,17 +94,3 @@ export const VERBS = Object.entries(GROUPS).flatMap(([group, rows]) =>
 );
 
 export type Verb = (typeof VERBS)[number];
-
-/** Meanings of exit codes, and what the user does next. */
-export const EXIT_CODES: Readonly<Record<string, string>> = {
-  0: 'done',
-  1: 'failed, or unknown whether a write succeeded: check first',
-  2: 'wrong usage, settings or credentials',
-  3: 'differences were found, or accounts were not verified',
-  4: 'incomplete: run the command again to resume',
-  5: 'removals are held: approve or reject them',
-  75: 'service unavailable or rate limited: retry later',
-  129: 'stopped cleanly by SIGHUP',
-  130: 'stopped cleanly by SIGINT',
-  143: 'stopped cleanly by SIGTERM',
-};

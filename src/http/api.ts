@@ -4,13 +4,20 @@ import * as z from 'zod';
 import { usageError } from '../base/errors.ts';
 import { parseIsoTime } from '../base/iso-time.ts';
 import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
+import { ACTIONS } from '../operate/decisions/decision-types.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
-import { runJson } from '../report/run-report.ts';
-import { statusOf } from '../report/status-report.ts';
+import { seenSinks } from '../report/sink-report.ts';
+import { DECISION, DECISION_STATES } from '../shown/shown-decision.ts';
+import { PROBLEM, seenProblems } from '../shown/shown-problem.ts';
+import { jsonOf } from '../shown/shown-row.ts';
+import { RUN_STATES, runJson } from '../shown/shown-run.ts';
+import { SINK, SINK_STATES } from '../shown/shown-sink.ts';
+import { STATUS, STATUS_SCHEMA } from '../shown/shown-status.ts';
+import { seenStatus } from '../shown/status-seen.ts';
 import { productAsOf } from '../store/history/history.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { requireProduct } from '../store/rows/find-product.ts';
-import { CHANGES, HITS, MIRRORED_PRODUCT, PRODUCTS, RUNS, STATUS } from './answers.ts';
+import { CHANGES, DECISIONS, HITS, MIRRORED_PRODUCT, PROBLEMS, PRODUCTS, RUNS, SINKS } from './answers.ts';
 import { sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
@@ -22,8 +29,18 @@ import type { ChangeParts } from './sse/sse-route.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
+const STATES = Object.keys(SINK_STATES) as (keyof typeof SINK_STATES)[];
+const BEFORE = wholeNumber('Only older ones: the number of the last one that you have.', Number.MAX_SAFE_INTEGER, 1);
 
-const STATUS_ROUTE = answering(STATUS, {
+/** A filter: one of these values, or all. */
+function oneOf<const T extends string>(description: string, values: readonly T[]) {
+  return z
+    .enum(values, `Use one of ${values.join(', ')}.`)
+    .optional()
+    .meta({ description });
+}
+
+const STATUS_ROUTE = answering(STATUS_SCHEMA, {
   operationId: 'getStatus',
   summary: 'The state of the mirror',
   description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
@@ -35,7 +52,47 @@ const RUNS_ROUTE = answering(RUNS, {
   summary: 'The newest runs',
   description: 'The loads of the catalog, the newest first, with what each has proven.',
   tags: ['mirror'],
-  querystring: parameters({ limit: LIMIT }),
+  querystring: parameters({
+    kind: oneOf('Only runs of this kind.', ['full', 'delta']),
+    state: oneOf('Only runs in this state.', RUN_STATES),
+    proof: oneOf('Only runs with this proof.', ['sealed', 'open']),
+    before: BEFORE,
+    limit: LIMIT,
+  }),
+});
+const SINKS_ROUTE = answering(SINKS, {
+  operationId: 'listSinks',
+  summary: 'The sinks',
+  description: 'The stores that the change log feeds, as `catchword sink list --json` prints them, by their names.',
+  tags: ['mirror'],
+  querystring: parameters({
+    state: oneOf('Only sinks in this state.', STATES),
+    after: z.string().optional().meta({ description: 'Only sinks whose names come after this one.' }),
+    limit: LIMIT,
+  }),
+});
+const DECISIONS_ROUTE = answering(DECISIONS, {
+  operationId: 'listDecisions',
+  summary: 'What operators decided',
+  description:
+    'Decisions on the page and with commands, as `catchword decisions --json` prints them, the newest first.',
+  tags: ['mirror'],
+  querystring: parameters({
+    action: oneOf('Only this decision.', ACTIONS),
+    target: z.string().optional().meta({ description: 'Only about this run (its number) or sink (its name).' }),
+    state: oneOf('Only decisions in this state.', DECISION_STATES),
+    before: BEFORE,
+    limit: LIMIT,
+  }),
+});
+const PROBLEMS_ROUTE = answering(PROBLEMS, {
+  operationId: 'listProblems',
+  summary: 'Problems',
+  description: 'Problems as they were noticed for notifications, as `episodes` of `catchword status --json`.',
+  tags: ['mirror'],
+  querystring: parameters({
+    topic: z.string().optional().meta({ description: 'Only this topic, such as `sink:shop`.' }),
+  }),
 });
 const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
   operationId: 'searchProducts',
@@ -101,22 +158,44 @@ const CHANGES_ROUTE = sending(CHANGES, {
   errors: [409],
 });
 
-type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 'steps'>;
+type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 'steps' | 'channels'>;
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
 export function addApi(app: FastifyInstance, options: ApiOptions): void {
-  const { store, state, steps, changes, views, plans, ...parts } = options;
+  const { store, state, steps, changes, views, plans, channels, ...parts } = options;
   const routes = app.withTypeProvider<ZodTypeProvider>();
 
   routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
     store.read(() => {
       const now = state();
-      return statusOf(store, now, plans(store, now.nowMs));
+      return jsonOf(STATUS, seenStatus(store, now, plans(store, now.nowMs), { channels }));
     }),
   );
 
-  routes.get('/api/runs', { schema: RUNS_ROUTE }, async ({ query }) =>
-    store.read(() => store.runs.list(query.limit).map(runJson)),
+  routes.get('/api/sinks', { schema: SINKS_ROUTE }, async ({ query: { state: only, after = '', limit } }) =>
+    store.read(() => {
+      const found = seenSinks(store, parts.clock.now()).filter(({ name }) => name > after);
+      const sinks = found.filter((sink) => only === undefined || sink.state === only);
+      return sinks.slice(0, limit).map((sink) => jsonOf(SINK, sink));
+    }),
+  );
+
+  routes.get('/api/decisions', { schema: DECISIONS_ROUTE }, async ({ query: { before, limit, ...only } }) =>
+    store.read(() => {
+      const nowMs = parts.clock.now();
+      return store.actions.list(limit, before, only).map((row) => jsonOf(DECISION, { ...row, store, nowMs }));
+    }),
+  );
+
+  routes.get('/api/problems', { schema: PROBLEMS_ROUTE }, async ({ query: { topic: only } }) =>
+    store.read(() => {
+      const problems = seenProblems(store, state()).filter(({ topic }) => only === undefined || topic === only);
+      return problems.map((problem) => jsonOf(PROBLEM, problem));
+    }),
+  );
+
+  routes.get('/api/runs', { schema: RUNS_ROUTE }, async ({ query: { before, limit, ...only } }) =>
+    store.read(() => store.runs.list(limit, before, only).map(runJson)),
   );
 
   routes.get('/api/products', { schema: PRODUCTS_ROUTE }, async ({ query }, reply) => {

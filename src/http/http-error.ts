@@ -1,36 +1,40 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { hasCode } from '../base/errors.ts';
+import { hasCode, remedyOf } from '../base/errors.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 
-/** HTTP status of each error code. Clients match on the code. */
-export const STATUS = {
-  USAGE: 400,
-  UNKNOWN_PLACE: 400,
-  UNAUTHORIZED: 401,
-  HOST_REFUSED: 403,
-  CROSS_SITE_REFUSED: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  OTHER_MIRROR: 409,
-  OTHER_VIEW: 409,
-  RESTORED: 409,
-  TOO_MANY_WRONG_TOKENS: 429,
-  INTERNAL: 500,
-  TOO_MANY_STREAMS: 503,
-  TOO_MANY_VIEWS: 503,
-  MIRROR_BUSY: 503,
-  MIRROR_UNUSABLE: 503,
-  OVERLOADED: 503,
-  SEARCH_TIMEOUT: 503,
-  STALLED: 503,
-  STOPPING: 503,
-} as const;
+const HINT = 'The hint says what to do.';
+const BEGIN = 'Discard what you have and begin with `after=0`: see docs/stream.md.';
+
+/** The error codes of answers: HTTP status, meaning, and what to do. Clients match on the code. */
+// biome-ignore format: a code is a line.
+export const HTTP_ERRORS = {
+  USAGE: [400, 'The request is wrong.', 'The hint shows what is allowed; `/openapi.json` describes every request.'],
+  UNKNOWN_PLACE: [400, '`after` is not from such a log.', BEGIN],
+  UNAUTHORIZED: [401, 'The token is missing or wrong.', 'Send `Authorization: Bearer` with the token.'],
+  HOST_REFUSED: [403, 'Without a token, only local host names are served.', 'Set `CATCHWORD_HTTP_TOKEN`.'],
+  CROSS_SITE_REFUSED: [403, 'A page of another site made the request.', 'Ask from your own server.'],
+  NOT_FOUND: [404, 'The path, the product or the run does not exist.', HINT],
+  METHOD_NOT_ALLOWED: [405, 'Only `GET` and `HEAD` are answered.', 'Decide by a command: see docs/decisions.md.'],
+  OTHER_MIRROR: [409, '`after` is from another mirror.', BEGIN],
+  OTHER_VIEW: [409, '`after` was read with other `where` and `fields`.', 'Send the same ones, or begin with `after=0`.'],
+  RESTORED: [409, '`after` is from before the mirror was restored.', BEGIN],
+  TOO_MANY_WRONG_TOKENS: [429, 'This address sent too many wrong tokens.', 'Wait as long as `Retry-After` says.'],
+  INTERNAL: [500, 'The request failed inside catchword: a defect.', 'Report what the log says.'],
+  TOO_MANY_STREAMS: [503, 'As many streams are open as are allowed.', 'Wait as long as `Retry-After` says.'],
+  TOO_MANY_VIEWS: [503, 'Open streams have as many different views (`where` and `fields`) as are allowed.', 'Use the view of another stream, or wait as long as `Retry-After` says.'],
+  MIRROR_BUSY: [503, 'Another program locks the mirror.', 'Ask again.'],
+  MIRROR_UNUSABLE: [503, 'The mirror cannot be read.', HINT],
+  OVERLOADED: [503, 'Too much data waits for slow readers.', 'Wait as long as `Retry-After` says.'],
+  SEARCH_TIMEOUT: [503, 'The search, `where` or `fields`, or what others asked for, took too long.', 'Search for longer words, use a simpler expression, or ask later.'],
+  STALLED: [503, 'The process that should answer hangs.', 'Nothing: a process manager that asks `/healthz` restarts it.'],
+  STOPPING: [503, 'catchword stops.', 'Ask again after the restart.'],
+} as const satisfies Readonly<Record<string, readonly [status: number, meaning: string, remedy: string]>>;
 
 /** Some messages quote the request. */
 const MAX_MESSAGE = 500;
 
 export interface HttpError {
-  readonly code: keyof typeof STATUS;
+  readonly code: keyof typeof HTTP_ERRORS;
   readonly message: string;
   readonly hint: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -77,7 +81,7 @@ export function errorJson({ code, message, hint }: Omit<HttpError, 'headers'>): 
 
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
   setSafetyHeaders(reply);
-  reply.code(error.status ?? STATUS[error.code]).headers(error.headers ?? {});
+  reply.code(error.status ?? HTTP_ERRORS[error.code][0]).headers(error.headers ?? {});
   const { sendErrorPage } = reply.server;
   const message = error.message.length > MAX_MESSAGE ? `${error.message.slice(0, MAX_MESSAGE)}…` : error.message;
   if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, { ...error, message });
@@ -87,9 +91,9 @@ export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
 /** Describes an error to the client only if the request caused it; the log has the others. */
 function httpErrorOf(error: FastifyError | Error): HttpError {
   if (hasCode(error, 'USAGE', 'NOT_FOUND', 'MIRROR_BUSY', 'MIRROR_UNUSABLE', 'SEARCH_TIMEOUT')) {
-    const code = error.code as keyof typeof STATUS;
+    const code = error.code as keyof typeof HTTP_ERRORS;
     const headers = code === 'SEARCH_TIMEOUT' ? { 'retry-after': '10' } : {};
-    return { code, message: error.message, hint: error.hint ?? 'See docs/errors.md.', headers };
+    return { code, message: error.message, hint: error.hint ?? remedyOf(error.code) ?? 'See docs/errors.md.', headers };
   }
   if (hasCode(error, 'INTERRUPTED')) return STOPPING;
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;

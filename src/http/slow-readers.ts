@@ -4,7 +4,7 @@ import { setImmediate as otherWork } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
-import { errorJson, type HttpError, STATUS } from './http-error.ts';
+import { errorJson, HTTP_ERRORS, type HttpError } from './http-error.ts';
 import type { StreamLimits } from './stream-limits.ts';
 
 /*
@@ -160,7 +160,7 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
     const isLarge = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length >= LARGE;
     if (!isLarge || !isFull()) return payload;
     const { code, headers } = OVERLOADED;
-    reply.code(STATUS[code]).headers({ ...headers, 'content-type': 'application/json; charset=utf-8' });
+    reply.code(HTTP_ERRORS[code][0]).headers({ ...headers, 'content-type': 'application/json; charset=utf-8' });
     reply.removeHeader('content-length').removeHeader('content-encoding');
     return errorJson(OVERLOADED);
   });

@@ -5,7 +5,7 @@ import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { problemText } from './problem-text.ts';
 import { heldRuns } from './run-report.ts';
-import { heldSinkText, sinkLag } from './sink-report.ts';
+import { seenSink } from './sink-report.ts';
 import { missedRuns, otherSettingsTexts, serversOf } from './status-report.ts';
 
 /*
@@ -25,13 +25,12 @@ function heldOf(store: Store, { held }: MirrorState) {
   return { listed, more: held.length - listed.length };
 }
 
-function sinksOf(store: Store, { sinks }: MirrorState) {
-  const rows = sinks.map((sink) => {
-    const { id, name, state } = sink.row;
-    const error = heldSinkText(store, sink.row)?.reason ?? sink.row.error;
-    const parked = store.sinks.parkedCount(id, COUNTED + 1);
-    return { name, state, error, parked, isHalted: sink.isHalted, lag: sinkLag(store, sink) };
-  });
+function sinksOf(store: Store, { sinks, nowMs }: MirrorState) {
+  const rows = sinks.map(({ row, isHalted }) => ({
+    ...seenSink(store, row, nowMs, row),
+    isHalted,
+    parked: store.sinks.parkedCount(row.id, COUNTED + 1),
+  }));
   const halted = rows.filter(({ isHalted }) => isHalted);
   const troubled = [...halted, ...rows.filter(({ isHalted, parked }) => !isHalted && parked > 0)];
   const others = rows.filter((sink) => !troubled.includes(sink));

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { iso } from '../base/iso-time.ts';
-import { printable } from '../base/printable.ts';
-import { checkText, INCOMPARABLE } from '../relay/check-text.ts';
+import { checkText } from '../relay/check-text.ts';
 import { unusualReason } from '../relay/settle-view.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, wrongText } from '../relay/sink-config.ts';
@@ -12,10 +10,10 @@ import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { Store } from '../store/store.ts';
-import { type Colours, count, duration, plural, table, time } from './text.ts';
+import { count, plural } from './text.ts';
 
-/** A rate that was measured longer ago counts as 0. */
-const RATE_MAX_AGE_MS = 30_000;
+/** Of a sink that was not fed yet. */
+const NO_LAG = { lagRecords: null, lagSeconds: null };
 /** How long a store may take to report its size; milliseconds. */
 const SIZE_TIMEOUT_MS = 2_000;
 
@@ -74,7 +72,12 @@ export function heldSinkText({ runs }: Reader, sink: HeldRow) {
   };
 }
 
-function stateOf({ sinks }: Store, row: SinkRow): string {
+/** The states of sinks, as people and programs see them. */
+export type SinkWord =
+  | Exclude<SinkRow['state'], 'running'>
+  | ('new' | 'not configured' | 'retrying' | 'live' | 'backfill' | 'reconciling');
+
+function stateOf({ sinks }: Store, row: SinkRow): SinkWord {
   const { id, configured, state, retryAt, cursor, backfillTo } = row;
   if (!configured) return 'not configured';
   if (state !== 'running') return state;
@@ -101,104 +104,70 @@ export function checkJson(sink: Pick<SinkRow, 'name' | 'kind' | 'checked'>) {
   };
 }
 
-/** @param configs the sinks of the settings, where they are known: a wrong setting is an error of its sink */
-export function sinkSummary(store: Store, sink: SinkRow, nowMs: number, configs: readonly SinkConfig[] = []) {
-  const { id, name, kind, address, identity, cursor, delivered, backfillTo } = sink;
-  const { state, lag_records, lag_seconds } = sinkLag(store, sinkState(store, sink, nowMs));
-  const { where = null, fields = null } = viewAt(store.sinks.views(id), sink.generation) ?? {};
+/** A sink as it is shown. */
+export interface SinkSeen extends Pick<SinkConfig, 'name' | 'kind' | 'address' | 'identity'> {
+  readonly store: Store;
+  readonly nowMs: number;
+  /** Undefined: it was not fed yet. */
+  readonly row: SinkRow | undefined;
+  readonly state: SinkWord;
+  readonly lagRecords: number | null;
+  readonly lagSeconds: number | null;
+  readonly held: ReturnType<typeof heldSinkText>;
+  /** What the store gets of each product; null: all of every product. */
+  readonly view: { readonly where: string | null; readonly fields: string | null };
+  /** The last error of its store or of its settings. */
+  readonly error: string | null;
+  /** Of a store of events; null: not known. */
+  readonly size: StoredSize | null;
+}
+
+/**
+ * Looks at a sink.
+ * @param row undefined: it was not fed yet
+ * @param configs the sinks of the settings, where they are known: a wrong setting is an error of its sink
+ */
+export function seenSink(
+  store: Store,
+  row: SinkRow | undefined,
+  nowMs: number,
+  { name, kind, address, identity }: Pick<SinkConfig, 'name' | 'kind' | 'address' | 'identity'>,
+  configs: readonly SinkConfig[] = [],
+  size: StoredSize | null = null,
+): SinkSeen {
+  const { lagRecords, lagSeconds } = row === undefined ? NO_LAG : sinkState(store, row, nowMs);
+  const { where = null, fields = null } = (row && viewAt(store.sinks.views(row.id), row.generation)) ?? {};
   return {
+    store,
+    nowMs,
+    row,
     name,
     kind,
     address,
-    /** Identifies the store: a sink with another identity is filled from the beginning. */
     identity,
-    state,
-    /** What the store gets of each product; null: all of every product. */
-    where,
-    fields,
-    held: heldSinkText(store, sink),
-    verified: checkJson(sink),
-    /** Why its store can never be compared; null if it can be. */
-    incomparable: INCOMPARABLE[kind] ?? null,
-    view_failures: sink.viewFailures,
-    view_failure: sink.viewFailure,
-    cursor,
-    /** The last change of an initial load, or of a reconciliation; null if neither is under way. */
-    load_to: cursor < backfillTo ? backfillTo : null,
-    lag_records,
-    lag_seconds,
-    delivered,
-    rate: sink.ackedAt !== null && nowMs - sink.ackedAt < RATE_MAX_AGE_MS ? sink.rate : 0,
-    parked: store.sinks.parkedCount(id),
-    acked_at: iso(sink.ackedAt),
-    error: sink.error ?? wrongText(configs, name),
-    error_at: iso(sink.errorAt),
-    retry_at: iso(sink.retryAt),
-    gaps: store.sinks.gaps(id).map(({ after, upTo, at }) => ({ after, up_to: upTo, at: iso(at) })),
+    lagRecords,
+    lagSeconds,
+    size,
+    state: row === undefined ? ('new' as const) : stateOf(store, row),
+    view: { where, fields },
+    held: row === undefined ? null : heldSinkText(store, row),
+    error: row?.error ?? wrongText(configs, name),
   };
 }
 
-export type SinkSummary = ReturnType<typeof sinkSummary>;
-
-/** The last error of a sink, and when it happened. */
-export function errorText({ error, error_at: at }: Pick<SinkSummary, 'error' | 'error_at'>): string {
-  return `${printable(error ?? '')}${at === null ? '' : ` (${time(at)})`}`;
-}
-
-/** What a person should know of a sink, the most urgent first. */
-function notesOf(sink: SinkSummary): string[] {
-  const { name, state, held, verified, cursor, load_to: to, view_failures: failed, view_failure: last } = sink;
-  const notes = held === null ? [] : [`${name} is held: ${held.reason}`, `  ${held.advice}`];
-  if (state === 'reconciling') {
-    notes.push(`${name} gets only what differs from what its store has: up to ${cursor} of ${to}`);
-  }
-  if (verified !== null && verified.advice !== '') {
-    notes.push(`${name}: ${verified.found} (${verified.at})`, `  ${verified.advice}`);
-  }
-  if (failed > 0) notes.push(`${name}: an expression of its view failed ${failed} times, last on ${last}`);
-  if (sink.error !== null) notes.push(`${name}: ${errorText(sink)}`);
-  const gaps = sink.gaps.map(({ after, up_to: upTo }) => {
-    return `${name}: superseded changes after ${after} up to ${upTo} were not delivered`;
-  });
-  return [...notes, ...gaps];
-}
-
-/** Sinks as `sink list` prints them for a person. */
-export function sinkListLines(
-  c: Colours,
-  sinks: readonly SinkSummary[],
-  fresh: readonly SinkConfig[],
-  sizes: ReadonlyMap<string, StoredSize | null>,
-): string[] {
-  if (sinks.length + fresh.length === 0) {
-    return ['no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl'];
-  }
-  const head = ['name', 'kind', 'where', 'cursor', 'behind', 'for', 'state', 'rate', 'parked'];
-  const rows = sinks.map((sink) => {
-    const behindFor = sink.lag_seconds === null ? '–' : duration(sink.lag_seconds * 1000);
-    const { name, kind, address, cursor, lag_records, state, parked } = sink;
-    return [name, kind, address, cursor, lag_records, behindFor, state, `${count(Math.round(sink.rate))}/s`, parked];
-  });
-  const wrong = fresh.flatMap(({ name }) => wrongText(fresh, name) ?? []).map(printable);
-  const freshRows = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
-  const growing = [...sizes].flatMap(([name, size]) => {
-    if (size === null || size.limit !== null) return [];
-    return [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`];
-  });
-  return [table(head, [...rows, ...freshRows]), ...[...sinks.flatMap(notesOf), ...wrong, ...growing].map(c.yellow)];
-}
-
-/** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */
-export function sinkStatuses(store: Store, configured: readonly SinkConfig[], nowMs: number) {
-  const known = store.sinks.list().map((row) => {
-    const sink = sinkSummary(store, row, nowMs, configured);
-    const { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at } = sink;
-    return { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at };
-  });
-  const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
-  const none = { lag_records: null, lag_seconds: null, parked: 0, error_at: null, retry_at: null };
-  const freshOf = (name: string) => ({ name, state: 'new', held: null, error: wrongText(configured, name), ...none });
-  return [...known, ...fresh.map(({ name }) => freshOf(name))];
+/** The sinks that the mirror knows, and configured ones that have not been fed yet. @param sizes of their stores, by name */
+export function seenSinks(
+  store: Store,
+  nowMs: number,
+  configs: readonly SinkConfig[] = [],
+  sizes: ReadonlyMap<string, StoredSize | null> = new Map(),
+): SinkSeen[] {
+  const known = store.sinks.list();
+  const fresh = configs.filter(({ name }) => !known.some((row) => row.name === name));
+  return [
+    ...known.map((row) => seenSink(store, row, nowMs, row, configs, sizes.get(row.name))),
+    ...fresh.map((config) => seenSink(store, undefined, nowMs, config, configs)),
+  ];
 }
 
 /** Names sinks that get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */

@@ -25,6 +25,17 @@ export function duration(ms: number): string {
   return minutes < 120 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** A length of time in words that do not change every second. @param ms milliseconds */
+export function roughly(ms: number): string {
+  if (ms < MINUTE_MS) return 'less than a minute';
+  if (ms < 2 * HOUR_MS) return plural(Math.round(ms / MINUTE_MS), 'minute');
+  if (ms < 48 * HOUR_MS) return plural(Math.round(ms / HOUR_MS), 'hour');
+  return plural(Math.round(ms / (24 * HOUR_MS)), 'day');
+}
+
 /** The clocks of two machines usually differ by less than this. */
 export const SKEW_MS = 60_000;
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
+import { CatchwordError, remedyOf } from '../../src/base/errors.ts';
 
 const error = new CatchwordError('SOURCE_UNAVAILABLE', 'refused', {
   hint: 'Check {setting}.',
@@ -24,4 +24,9 @@ it('CatchwordError can be copied as final, with another code and message', () =>
     code: 'SERVICE_ERROR',
     message: 'no',
   });
+});
+
+it('an error without a hint has the remedy of the documents, unless that refers to the hint', () => {
+  expect(remedyOf('SERVICE_FORBIDDEN')).toBe('Ask the service for the permission.');
+  expect(remedyOf('NOT_FOUND')).toBeUndefined();
 });

@@ -57,7 +57,7 @@ it.each([['status'], ['status', '--json'], ['sink', 'list'], ['runs'], ['run', '
     const ended = await runHere(args.filter(Boolean), { ...settings, ...wrong }, directory);
     expect(ended.code).toBe(2);
     expect(ended.stdout).toMatch(
-      { status: /\b20\b/, sink: /^name .*\n(.*\n)*shop/, runs: /full/, run: /sealed/ }[args[0] ?? ''] ?? /^$/,
+      { status: /\b20\b/, sink: /^sink .*\n(.*\n)*shop/, runs: /full/, run: /sealed/ }[args[0] ?? ''] ?? /^$/,
     );
     for (const name of ['CATCHWORD_PER_PAGE', 'CATCHWORD_NOTIFY_TEAM', 'CATCHWORD_DELTA_CRON'])
       expect(ended.stderr).toContain(name);

@@ -293,7 +293,7 @@ it('sink list says how far a store is that gets what differs', async () => {
     if (before !== undefined) sinks.changeView(before, { where: "title <> 't7'", fields: null });
   });
   expect(await json('sink', 'list')).toMatchObject([{ state: 'reconciling', cursor: 0, load_to: 300 }]);
-  expect(await text('sink', 'list')).toContain('shop gets only what differs from what its store has: up to 0 of 300');
+  expect(await text('sink', 'list')).toContain('shop: load: only what differs from what its store has, up to 0 of 300');
 });
 
 it('product --sink says what a store has of a product, and why', async () => {

@@ -95,8 +95,8 @@ async function isConfirmed(bench: Harness): Promise<void> {
 it('sink list, pause, resume and replay show and move a sink', async () => {
   const { bench, out, env, sink, expectSink, list, lines } = open();
   bench.change(books(5, 1));
-  expect(await list()).toEqual([
-    { name: 'file', kind: 'jsonl', address: out, identity: out, state: 'new', error: null },
+  expect(await list()).toMatchObject([
+    { name: 'file', kind: 'jsonl', address: out, identity: out, state: 'new', error: null, lag_records: null },
   ]);
   await relay(bench, env);
   bench.change(books(3, 2));
@@ -105,7 +105,9 @@ it('sink list, pause, resume and replay show and move a sink', async () => {
     { name: 'file', kind: 'jsonl', state: 'live', ...counts, error: null, gaps: [] },
   ]);
   const { stdout } = await sink('list');
-  expect(stdout).toMatch(/^name +kind +where +cursor +behind +for +state +rate +parked\nfile +jsonl +\S+ +5 +3 /);
+  expect(stdout).toMatch(
+    /^sink +state +behind +confirmed up to +events\/s +parked +where\nfile +live +3 changes, for .* 5 +\d+ +0 +jsonl \S+\n/,
+  );
 
   await expectSink('pause file', 0, 'file is paused\n');
   await expectSink('pause file', 2, 'it is paused');
@@ -299,10 +301,10 @@ it('sink list names stores that keep every event, with their size', async () => 
   const { bench, out, env, sink, expectSink, list } = open();
   bench.change(books(2, 1));
   await relay(bench, env);
-  await expectSink('list', 0, 'file: keeps every event (0.0 MB now); to limit it, add rotate=100MB&keep=N');
+  await expectSink('list', 0, 'file: keeps: every event (0.0 MB now); to limit it, add rotate=100MB&keep=N');
   expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: out }]);
   const limited = { ...env, CATCHWORD_SINK_FILE: `${env.CATCHWORD_SINK_FILE}?rotate=1MB&keep=3` };
-  expect((await sink('list', limited)).stdout).not.toContain('keeps every event');
+  expect((await sink('list', limited)).stdout).not.toContain('every event');
 });
 
 it('relay is rejected without sinks', async () => {

@@ -1,9 +1,17 @@
+import * as z from 'zod';
 import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
 import { mysqlLayout } from '../../src/relay/sinks/mysql/mysql-layout.ts';
 import { LAYOUT } from '../../src/relay/sinks/postgres/postgres-layout.ts';
+import { CHANNEL } from '../../src/shown/shown-channel.ts';
+import { DECISION } from '../../src/shown/shown-decision.ts';
+import { PROBLEM } from '../../src/shown/shown-problem.ts';
+import type { Row } from '../../src/shown/shown-row.ts';
+import { RUN } from '../../src/shown/shown-run.ts';
+import { SINK, SINK_STATES } from '../../src/shown/shown-sink.ts';
+import { STATUS } from '../../src/shown/shown-status.ts';
 import { tableOf } from './reference.ts';
 
-/* The tables of fields in pages that are otherwise written by hand. Each follows a comment with its name. */
+/* The tables of fields, and of things that people look at, in pages that are otherwise written by hand. Each follows a comment with its name. */
 
 type Line = readonly [column: string, type: string, about: string];
 
@@ -74,10 +82,50 @@ const TABLES: Readonly<Record<string, readonly Line[]>> = {
   ],
 };
 
+/** Things that `src/shown` declares, by the names of their tables. */
+const SHOWN: Readonly<Record<string, readonly Row<never>[]>> = {
+  status: STATUS,
+  run: RUN,
+  sink: SINK,
+  decision: DECISION,
+  problem: PROBLEM,
+  channel: CHANNEL,
+};
+
+type Described = { readonly type?: string | readonly string[]; readonly format?: string };
+
+/** The type of a member in JSON: `number or null`. */
+function typeOf(schema: z.ZodType): string {
+  const described = z.toJSONSchema(schema, { unrepresentable: 'any' }) as Described & { anyOf?: readonly Described[] };
+  const types = (described.anyOf ?? [described]).flatMap(({ type = 'object', format }) =>
+    format === 'date-time' ? 'time' : type,
+  );
+  return types.join(' or ').replace('integer', 'number').replace('string', 'text');
+}
+
+/** The members of a thing, with the names that people see. */
+function membersOf(rows: readonly Row<never>[]): string {
+  const lines = rows.flatMap(({ key, label = '', schema, about }) =>
+    schema === undefined ? [] : [[`\`${key}\``, label, typeOf(schema), about]],
+  );
+  return tableOf(['member', 'for people', 'type', ''], lines);
+}
+
+function statesOfSinks(): string {
+  const lines = Object.entries(SINK_STATES).map(([state, [, about, todo]]) => [`\`${state}\``, about, todo]);
+  return tableOf(['state', 'meaning', 'what to do'], lines);
+}
+
+function tableText(name: string): string {
+  if (name === 'sink_states') return statesOfSinks();
+  const rows = SHOWN[name];
+  return rows === undefined ? tableOf(['column', 'type', ''], TABLES[name] ?? []) : membersOf(rows);
+}
+
 /** The page with its tables as the sources have them. */
 export function withFieldTables(page: string): string {
   return page.replace(
     /(<!-- `npm run docs` writes this table: (\w+) -->\n\n)(?:\|.*\n)*/g,
-    (_, head: string, name: string) => `${head}${tableOf(['column', 'type', ''], TABLES[name] ?? [])}\n`,
+    (_, head: string, name: string) => `${head}${tableText(name)}\n`,
   );
 }

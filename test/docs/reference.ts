@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { EXIT_CODES } from '../../src/base/errors.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { EXIT_CODES, VERBS, type Verb } from '../../src/cli/verb-table.ts';
+import { VERBS, type Verb } from '../../src/cli/verb-table.ts';
 import { eventSchema } from '../../src/events/event-schema.ts';
 import { OPTION_GROUPS, type Option } from '../../src/settings/option-table.ts';
 import { contextWith } from '../support/in-process.ts';

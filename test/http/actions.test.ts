@@ -108,8 +108,8 @@ it('the list of decisions shows who decided what and when, and what came of it, 
   expect(text).toContain('&lt;b>eve&lt;/b> at 127.0.0.1');
   expect(text).not.toMatch(/<b>eve|<script>alert/);
   expect(text).toContain('2026-11-20 10:00:00 UTC');
-  expect(text).toContain('replay <a href="/sinks/shop">sink shop</a> from change 7');
-  expect(text).toContain('approve the removals of <a href="/runs/2">run 2</a>');
+  expect(text).toContain('<a href="/sinks/shop"><bdi>replay sink shop from change 7</bdi></a>');
+  expect(text).toContain('<a href="/runs/2"><bdi>approve the removals of run 2</bdi></a>');
   expect(text).toContain('waits for the daemon, which is not running');
   const second = (await get(`${web.url}/actions?before=74`)).text;
   expect(second).toContain('id="decision-73"');

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { STATUS } from '../../src/http/http-error.ts';
+import { HTTP_ERRORS } from '../../src/http/http-error.ts';
 import { execute } from '../support/sqlite.ts';
 import { emptyMirror, serve, serveFilled, settableClock } from './place.ts';
 import { get, openReader } from './reader.ts';
@@ -22,7 +22,7 @@ async function errorOf(url: string, asking: Parameters<typeof get>[1] = {}) {
 
 it('each error code of HTTP is in docs/api.md', () => {
   const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
-  expect(Object.keys(STATUS).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+  expect(Object.keys(HTTP_ERRORS).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
 });
 
 it('an invalid request is rejected with the parameter that is wrong', async () => {

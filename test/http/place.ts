@@ -44,6 +44,7 @@ export const WEB = {
   overlapMs: 300_000,
   minFreeBytes: null,
   behindLimitMs: 1_800_000,
+  channels: [],
   plans: () => NO_PLANS,
   clock: systemClock,
 };

@@ -59,8 +59,8 @@ it('the page shows how far a sink is, and its last error', async () => {
     const text = await html(path);
     expect(text).toContain('No daemon or relay is running');
     expect(text).toContain('up to date');
-    expect(text).toMatch(/>100(\/s| events a second)</);
-    expect(text).toContain('>retrying</strong>');
+    expect(text).toMatch(/>100</);
+    expect(text).toContain('>retrying</bdi></strong>');
     expect(text).toContain('cannot connect: &lt;script>alert(1)&lt;/script> \\u202e');
     expect(text).not.toContain('<script>');
   }

@@ -115,7 +115,7 @@ it.each([
       'Held: 250 removals are more than the limit of 100 . Decide about the removals on this page.',
     );
     expect(before).not.toContain('No product had to be removed.');
-    expect((await command(here, 'runs')).stdout).toMatch(/^ *2 +full +held/m);
+    expect((await command(here, 'runs')).stdout).toMatch(/^Run 2 +full +needs a decision/m);
 
     expect((await command(here, action, '2')).code).toBe(0);
     const after = await textAt(`${web.url}/runs/2`);
@@ -125,7 +125,7 @@ it.each([
     expect(after).toMatch(new RegExp(`Run 2 removals ${verdict} sealed`));
     expect(await textAt(`${web.url}/runs`)).toContain(`Run 2 full removals ${verdict} sealed`);
     expect(await textAt(web.url)).toContain(`Full run 2 removals ${verdict} sealed`);
-    expect((await command(here, 'runs')).stdout).toMatch(new RegExp(`^ *2 +full +${verdict}`, 'm'));
+    expect((await command(here, 'runs')).stdout).toMatch(new RegExp(`^Run 2 +full +removals ${verdict}`, 'm'));
     const { stdout } = await command(here, 'run', '2', '--json');
     expect(JSON.parse(stdout)).toMatchObject({
       state: 'complete',

@@ -73,15 +73,15 @@ it('a full run says which settings have changed since the one before, in its rep
   const said = `It is the first full load since ${changes}. Products that differ only by that are updated, too.`;
   const printed = async (...args: string[]) => (await cli(args, settings, dirname(db))).stdout;
   expect(await printed('run', '2')).toContain(said);
-  expect(await printed('runs')).toMatch(new RegExp(`\\nrun 2: ${said.replaceAll(/[().]/g, '\\$&')}\\n$`));
+  expect(await printed('runs')).toMatch(new RegExp(`\\nrun 2: note: ${said.replaceAll(/[().]/g, '\\$&')}\\n$`));
   expect(JSON.parse(await printed('runs', '--json'))[0].evidence.changed_settings).toBe(changes);
   // Until the next one: it has the same settings. A delta in between ignores fewer fields.
   await load(changed, 'delta');
   await load({ ...changed, CATCHWORD_IGNORE_FIELDS: '/seen' }, 'full');
   await load(changed, 'full');
   expect((await printed('runs')).match(/\nrun \d: .*/g)).toEqual([
-    '\nrun 5: It is the first full load since CATCHWORD_IGNORE_FIELDS changed from /seen to (none). Products that differ only by that are updated, too.',
-    `\nrun 2: ${said}`,
+    '\nrun 5: note: It is the first full load since CATCHWORD_IGNORE_FIELDS changed from /seen to (none). Products that differ only by that are updated, too.',
+    `\nrun 2: note: ${said}`,
   ]);
   // Volatile fields are ignored, too, but by another setting.
   const other = await load(

@@ -1,13 +1,15 @@
 import { Command } from 'commander';
-import { holdOf, type Run } from '../../catalog/run-types.ts';
+import type { Run } from '../../catalog/run-types.ts';
 import { reviewNow } from '../../operate/decisions/carry-out-review.ts';
 import type { REVIEWS, ReviewOptions } from '../../operate/decisions/held-run-review.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
-import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
-import { heldText, noteTexts, runSummary, unusualText } from '../../report/run-text.ts';
+import { heldRemovalsJson } from '../../report/run-report.ts';
+import { heldText, runSummary } from '../../report/run-text.ts';
 import { adviceFor, reasonKind } from '../../report/run-words.ts';
 import { seamPicture } from '../../report/seam-picture.ts';
-import { count, duration, moment, table } from '../../report/text.ts';
+import { count, table } from '../../report/text.ts';
+import { shownLines } from '../../shown/shown-row.ts';
+import { RUN, runJson } from '../../shown/shown-run.ts';
 import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import { lookUpHeld } from '../roles/pipeline.ts';
@@ -19,23 +21,12 @@ import { mirrorCommand } from './shared/with-mirror.ts';
 /** How many rejected items are listed. */
 const REJECTED = 100;
 
-const COUNTS = ['pages', 'items', 'created', 'updated', 'removed', 'restored', 'rejected'] as const;
-const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', ...COUNTS];
-
-function row(run: Run, nowMs: number): (string | number)[] {
-  const state = run.settlesAt === null ? (holdOf(run)?.verdict ?? run.state) : 'settling';
-  const took = duration((run.finishedAt ?? nowMs) - run.startedAt);
-  return [run.id, run.kind, state, run.proof ?? '–', moment(run.startedAt), took, ...COUNTS.map((name) => run[name])];
-}
-
-function listRuns({ clock }: CommandContext, runs: readonly Run[]): Result {
-  const rows = runs.map((run) => row(run, clock.now()));
+function listRuns(context: CommandContext, runs: readonly Run[]): Result {
+  const nowMs = context.clock.now();
+  const seen = runs.map((run) => ({ ...run, nowMs }));
   const none = 'no run yet; start one with: npx catchword sync';
-  const notes = runs.flatMap((run) => {
-    const texts = run.unusual === null ? [] : [`It ${unusualText(run.unusual).title}.`];
-    return [...texts, ...noteTexts(run)].map((text) => `run ${run.id}: ${text}`);
-  });
-  return { json: runs.map(runJson), text: rows.length === 0 ? none : [table(HEAD, rows), ...notes] };
+  const lines = shownLines(colours(context), RUN, seen, ({ id }) => `run ${id}`);
+  return { json: runs.map(runJson), text: runs.length === 0 ? none : lines };
 }
 
 function showRun(context: CommandContext, store: Store, id: number): Result {

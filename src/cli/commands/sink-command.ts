@@ -4,10 +4,12 @@ import { iso } from '../../base/iso-time.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
 import { forgetSink, renameSink, requireSink } from '../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
-import { sinkConfigs, wrongText } from '../../relay/sink-config.ts';
-import { sinkListLines, sinkSummary, storedSizes } from '../../report/sink-report.ts';
+import { sinkConfigs } from '../../relay/sink-config.ts';
+import { seenSinks, storedSizes } from '../../report/sink-report.ts';
 import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
+import { jsonOf, shownLines } from '../../shown/shown-row.ts';
+import { SINK } from '../../shown/shown-sink.ts';
 import { parseMoment } from '../../store/history/moment.ts';
 import type { ParkedState } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -19,22 +21,19 @@ import { trySink } from './shared/try-sink.ts';
 import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
 import { mirrorCommand, onMirror, settingsNotInUse } from './shared/with-mirror.ts';
 
+const NO_SINKS = 'no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl';
+
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
-  const nowMs = context.clock.now();
   const configs = sinkConfigs(config.sinks, store.sinks.hasFed);
-  const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs, configs)));
-  const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
-  const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
-  const knownJson = sinks.map((sink) => {
-    const { text = null, limit = null } = sizes.get(sink.name) ?? {};
-    return { ...sink, size: text, limit };
+  const known = new Set(store.sinks.list().map(({ name }) => name));
+  const sizes = await storedSizes(configs.filter(({ name }) => known.has(name)));
+  return store.read(() => {
+    const sinks = seenSinks(store, context.clock.now(), configs, sizes);
+    const c = colours(context);
+    const lines = sinks.length === 0 ? [NO_SINKS] : shownLines(c, SINK, sinks, ({ name }) => name);
+    const text = [...lines, ...settingsNotInUse(context, store).map(c.yellow)];
+    return { json: sinks.map((sink) => jsonOf(SINK, sink)), text };
   });
-  const freshJson = fresh.map(({ name, kind, address, identity }) => {
-    return { name, kind, address, identity, state: 'new', error: wrongText(fresh, name) };
-  });
-  const c = colours(context);
-  const text = [...sinkListLines(c, sinks, fresh, sizes), ...settingsNotInUse(context, store).map(c.yellow)];
-  return { json: [...knownJson, ...freshJson], text };
 }
 
 /** Events that wait for a decision, or for their delivery. */

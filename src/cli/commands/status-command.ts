@@ -3,9 +3,9 @@ import { channelConfig } from '../../operate/incidents/channel-config.ts';
 import { plansOf } from '../../operate/schedule/due.ts';
 import { settingDigests } from '../../operate/setting-digests.ts';
 import { sinkConfigs } from '../../relay/sink-config.ts';
-import { sinkStatuses } from '../../report/sink-report.ts';
-import { channelStatuses, episodesJson, statusOf } from '../../report/status-report.ts';
-import { statusLines } from '../../report/status-text.ts';
+import { jsonOf } from '../../shown/shown-row.ts';
+import { STATUS, statusLines } from '../../shown/shown-status.ts';
+import { seenStatus } from '../../shown/status-seen.ts';
 import { stateOf } from '../../state/mirror-state.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { colours } from './shared/output-format.ts';
@@ -17,12 +17,12 @@ export function statusCommand(context: CommandContext): Command {
       const nowMs = context.clock.now();
       const state = stateOf(store, nowMs, config);
       const plans = plansOf(config, store.schedule.servedOfEach(), nowMs);
-      const status = statusOf(store, state, plans, settingDigests(context.environment));
-      const sinks = sinkStatuses(store, sinkConfigs(config.sinks, store.sinks.hasFed), nowMs);
-      const episodes = episodesJson(store, state);
-      const channels = channelStatuses(store, config.channels.map(channelConfig));
-      const text = statusLines(colours(context), store, state, status, { sinks, episodes, channels });
-      return { json: { ...status, sinks, episodes, channels }, text };
+      const seen = seenStatus(store, state, plans, {
+        own: settingDigests(context.environment),
+        sinks: sinkConfigs(config.sinks, store.sinks.hasFed),
+        channels: config.channels.map(channelConfig),
+      });
+      return { json: jsonOf(STATUS, seen), text: statusLines(colours(context), seen) };
     }),
   );
 }

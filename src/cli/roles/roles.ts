@@ -59,7 +59,7 @@ async function startDaemonHttp(options: RoleOptions, port: number, tookOver: boo
     );
   }
   const { startHttp } = await import('./start-http.ts');
-  const http = () => startHttp({ config, port, clock, log, problem: trouble?.problem });
+  const http = () => startHttp({ config: httpConfig(config), port, clock, log, problem: trouble?.problem });
   return tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http();
 }
 
@@ -199,5 +199,7 @@ export const startWebRole = withMetrics<Config>(async (options, services) => {
   }
   const { startHttp } = await import('./start-http.ts');
   const { clock, log, apart } = options;
-  services.push(await startHttp({ config, port: config.httpPort, clock, log, searchApart: apart && {} }));
+  services.push(
+    await startHttp({ config: httpConfig(config), port: config.httpPort, clock, log, searchApart: apart && {} }),
+  );
 });

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/log.ts';
 import { configuredSource } from '../../catalog/event.ts';
 import { startWeb, type WebOptions } from '../../http/web-server.ts';
 import { plansOf } from '../../operate/schedule/due.ts';
-import { type HttpConfig, httpConfig } from './http-config.ts';
+import type { HttpConfig } from './http-config.ts';
 
 interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isStalled' | 'problem' | 'port'> {
   readonly config: HttpConfig;
@@ -14,7 +14,7 @@ interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isSt
 
 /** Serves HTTP in this thread. @throws CatchwordError as `startWeb` does */
 export async function startHttp({ config, ...options }: HttpOptions): Promise<Service> {
-  const { httpHost: host, httpToken: token, deltaOverlapMs: overlapMs, ...limits } = httpConfig(config);
+  const { httpHost: host, httpToken: token, deltaOverlapMs: overlapMs, ...limits } = config;
   return await startWeb({
     ...options,
     ...limits,

@@ -1,23 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import {
-  isRunAction,
-  isSinkAction,
-  RUN_ACTIONS,
-  type RunAction,
-  readDecision,
-  SINK_ACTIONS,
-  type SinkAction,
-} from '../../operate/decisions/decision-types.ts';
+import { RUN_ACTIONS, readDecision, SINK_ACTIONS } from '../../operate/decisions/decision-types.ts';
 import { decide } from '../../operate/decisions/submit-decision.ts';
+import { DECISION } from '../../shown/shown-decision.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { prefixOf } from '../path-prefix.ts';
-import { Table } from './page-table.tsx';
-import { When } from './page-time.tsx';
+import { ShownTable } from './page-shown.tsx';
 import { numberIn, type PageParts, type Section, type View } from './page-view.ts';
 import { operatorOf } from './session.ts';
-import { sinkPath } from './sinks-page.tsx';
-import { Shown } from './untrusted-text.tsx';
 
 const PATH = '/actions';
 /** Decisions on one page. */
@@ -25,80 +15,15 @@ const PAGE = 50;
 /** Decisions that the page of a run or a sink shows. */
 const NEWEST = 10;
 
-/** Decisions in words; `%` stands for the link to the run or the sink. */
-const PHRASES: Record<RunAction | SinkAction, (argument: number | null) => string> = {
-  approve: () => 'approve the removals of %',
-  reject: () => 'reject the removals of %',
-  check: () => 'ask the service about the removals of %',
-  undo: () => 'undo the removals of %',
-  cancel: () => 'cancel %',
-  pause: () => 'pause %',
-  resume: () => 'resume %',
-  retry: () => 'deliver the refused events of % again',
-  replay: (from) => (from ? `replay % from change ${from}` : 'replay % with all current products'),
-  skip: (seq) => `skip event ${seq} of %`,
-  'skip-all': () => 'skip every refused event of %',
-  release: () => 'let % go on',
-  'release-newest': () => 'send % what differs now',
-  verify: () => 'compare the products of % with its source',
-  'verify-deep': () => 'compare % with its source',
-  repair: () => 'repair which products % has',
-  'repair-deep': () => 'repair %',
-  'repair-all': () => 'repair %, and remove every extra product',
-};
-
-function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {
-  if (action === 'start') return <>{`start a ${target} run`}</>;
-  const isRun = isRunAction(action);
-  if (!isRun && !isSinkAction(action)) return <>{`${action} ${target}`}</>;
-  const [before, after] = PHRASES[action](argument).split('%');
+function decisionTable(store: Store, found: readonly ActionRow[], nowMs: number, none: string) {
+  if (found.length === 0) return <p>{none}</p>;
   return (
-    <>
-      {before}
-      {isRun ? (
-        <a href={`/runs/${encodeURIComponent(target)}`}>{`run ${target}`}</a>
-      ) : (
-        <a href={sinkPath(target)}>{`sink ${target}`}</a>
-      )}
-      {after}
-    </>
-  );
-}
-
-/** The outcome of a decision, or the reason why it waits. */
-function outcomeOf(store: Store, { state, outcome, action }: ActionRow, nowMs: number): string {
-  if (state !== 'asked') return outcome ?? '';
-  if (store.daemonLease.holder(nowMs) === null) return 'waits for the daemon, which is not running';
-  const run = action === 'start' ? undefined : store.runs.unfinished();
-  if (run === undefined) return 'waits for the daemon';
-  const wait = `waits until run ${run.id} ends`;
-  if (action === 'undo') return wait;
-  return run.kind === 'full'
-    ? `${wait}: a full run decides about the same products again; cancel it to decide now`
-    : `${wait}, which may see missing products`;
-}
-
-const STATES = {
-  asked: { word: 'waiting', mark: 'mark warn' },
-  done: { word: 'done', mark: 'mark good' },
-  failed: { word: 'failed', mark: 'mark bad' },
-} as const;
-
-function decisionTable(store: Store, rows: readonly ActionRow[], nowMs: number, none: string) {
-  if (rows.length === 0) return <p>{none}</p>;
-  return (
-    <Table
+    <ShownTable
       caption="Decisions, a table"
       isCaptionHidden
       isNamed={false}
-      columns={{
-        When: ({ at }) => <When at={at} />,
-        Who: ({ who }) => <Shown text={who} most={200} />,
-        Decision: (row) => <What {...row} />,
-        State: ({ state }) => <span class={STATES[state].mark}>{STATES[state].word}</span>,
-        Outcome: (row) => <Shown text={outcomeOf(store, row, nowMs)} most={1_000} />,
-      }}
-      rows={rows}
+      rows={DECISION}
+      all={found.map((row) => ({ ...row, store, nowMs }))}
       idOf={({ id }) => `decision-${id}`}
     />
   );

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { usageError } from '../../base/errors.ts';
-import { type HttpError, STATUS } from '../http-error.ts';
+import { HTTP_ERRORS, type HttpError } from '../http-error.ts';
 import type { TokenCheck } from '../token-check.ts';
 import { sendPage } from './layout.tsx';
 import type { Sessions } from './session.ts';
@@ -84,7 +84,7 @@ export function addLogin(
     const { token, name, back } = form;
     const error = check(token, request.ip);
     if (error !== null)
-      return sendForm(reply.code(STATUS[error.code]).headers(error.headers ?? {}), { name, back }, error);
+      return sendForm(reply.code(HTTP_ERRORS[error.code][0]).headers(error.headers ?? {}), { name, back }, error);
     sessions.begin(request, reply, name);
     return reply.redirect(localPath(back), 303);
   });

@@ -1,6 +1,7 @@
 import { COUNTED, type Overview } from '../../report/overview-report.ts';
 import { count, plural, time } from '../../report/text.ts';
-import { sinkPath } from './sinks-page.tsx';
+import { type ChannelSeen, channelTrouble } from '../../shown/shown-channel.ts';
+import { sinkPath } from '../../shown/shown-sink.ts';
 import { clipped, sentence } from './untrusted-text.tsx';
 
 /** `1 removal`, or `more than 1,000 removals` where the counting stopped. */
@@ -31,13 +32,15 @@ function heldNotices({ listed, more }: Overview['held']): Notice[] {
 }
 
 function sinkNotices({ troubled, moreTroubled: more }: Overview['sinks']): Notice[] {
-  const notices = troubled.map(({ name, state, error, parked }): Notice => {
+  const notices = troubled.map(({ name, row, held, error, parked }): Notice => {
     const link = [sinkPath(name), 'Look at it and decide'] as const;
+    const state = row?.state ?? 'running';
     if (state === 'running' || state === 'paused') {
       const text = `${counted(parked, 'event')} ${parked === 1 ? 'is' : 'are'} parked.`;
       return { state: 'warn', title: `The sink ${name} refused changes.`, text, link };
     }
-    const text = error === null ? '' : sentence(error);
+    const why = held?.reason ?? error;
+    const text = why === null ? '' : sentence(why);
     return { state: 'bad', title: `The sink ${name} is ${state}: it receives nothing.`, text, link };
   });
   const title = `${plural(more, 'more sink')} ${more === 1 ? 'needs' : 'need'} a decision.`;
@@ -61,7 +64,7 @@ function* runNotices({ failed, open, last, retry, daemon }: Overview): Iterable<
 }
 
 /** What does not deliver comes first. */
-function* troubleOf(overview: Overview): Iterable<Notice> {
+function* troubleOf(overview: Overview, channels: readonly ChannelSeen[]): Iterable<Notice> {
   const { pause, daemon, hasRelay, freshness, sinks, undelivered, others } = overview;
   if (!daemon && freshness !== 'empty') {
     const text = 'Nothing is read or delivered by itself. Start it with: npx catchword daemon';
@@ -77,6 +80,10 @@ function* troubleOf(overview: Overview): Iterable<Notice> {
     yield { state: 'warn', title, text: 'catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.' };
   }
   for (const { title, advice } of others) yield { state: 'warn', title: `${title}.`, text: advice };
+  for (const text of channels.flatMap((channel) => channelTrouble(channel) ?? [])) {
+    const link = ['#channels', 'Show the channels'] as const;
+    yield { state: 'warn', title: `${text}.`, link };
+  }
   for (const text of overview.settings) yield { state: 'warn', title: sentence(text) };
 }
 
@@ -90,9 +97,15 @@ export function Attention({ overview }: { readonly overview: Overview }) {
 }
 
 /** Lists what is not as it should be. */
-export function Trouble({ overview }: { readonly overview: Overview }) {
+export function Trouble({
+  overview,
+  channels,
+}: {
+  readonly overview: Overview;
+  readonly channels: readonly ChannelSeen[];
+}) {
   const what = decisionsOf(overview).length === 0 ? 'Nothing' : 'Nothing else';
-  return <Notices of={[...troubleOf(overview)]} none={`${what} is known to be wrong.`} />;
+  return <Notices of={[...troubleOf(overview, channels)]} none={`${what} is known to be wrong.`} />;
 }
 
 function Notices({ of: notices, none }: { readonly of: readonly Notice[]; readonly none: string }) {

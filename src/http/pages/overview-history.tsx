@@ -21,10 +21,10 @@ function chartsOf(days: readonly RunDay[], { products, nowMs, ageMs, sinks }: Ov
   const later = (at: number, name: 'changes' | 'grown') => days.slice(at + 1).reduce((sum, day) => sum + day[name], 0);
   const kinds = CHANGE_OPS.map((op) => [capitalized(op), (day: RunDay) => day[op]] as const);
   const age: Line = ({ day, age: before }) => (nowMs < day + DAY_MS ? Math.max(before ?? 0, ageMs ?? 0) : before);
-  const deliveries = sinks.listed.slice(0, CHARTED_SINKS).map(({ name, lag }): Chart => {
+  const deliveries = sinks.listed.slice(0, CHARTED_SINKS).map(({ name, lagRecords }): Chart => {
     // The newest changes are those that a sink has not confirmed.
     const waits = ({ changes }: RunDay, at: number) =>
-      Math.max(0, Math.min(changes, lag.lag_records - later(at, 'changes')));
+      Math.max(0, Math.min(changes, (lagRecords ?? 0) - later(at, 'changes')));
     const confirmed: Line = (day, at) => day.changes - waits(day, at);
     return [`Changes for ${name}`, 'stack', { [`${name} confirmed`]: confirmed, [`${name} waits for`]: waits }];
   });

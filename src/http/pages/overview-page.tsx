@@ -1,17 +1,20 @@
 import { type Overview, overviewOf } from '../../report/overview-report.ts';
 import { openText } from '../../report/run-text.ts';
-import { missedTexts } from '../../report/status-text.ts';
-import { clockIn, count, plural, size, time } from '../../report/text.ts';
+import { clockIn, count, plural, roughly, size, time } from '../../report/text.ts';
+import { CHANNEL, type ChannelSeen, seenChannels } from '../../shown/shown-channel.ts';
+import { rowsOf } from '../../shown/shown-row.ts';
+import { changesText } from '../../shown/shown-run.ts';
+import { SINK } from '../../shown/shown-sink.ts';
+import { missedTexts } from '../../shown/status-text.ts';
 import { decisionsSection } from './actions-page.tsx';
 import { Attention, Trouble } from './overview-attention.tsx';
 import { History } from './overview-history.tsx';
 import { Facts } from './page-facts.tsx';
-import { Table } from './page-table.tsx';
-import { roughly } from './page-time.tsx';
-import type { PageParts, View } from './page-view.ts';
-import { changesText, ProofMark, StartForms, StateMark } from './runs-page.tsx';
-import { lagText, NoRelay, SinkMark, sinkPath } from './sinks-page.tsx';
-import { clipped, Shown } from './untrusted-text.tsx';
+import { ShownTable } from './page-shown.tsx';
+import type { PageParts, Section, View } from './page-view.ts';
+import { RunMark, StartForms } from './runs-page.tsx';
+import { NoRelay } from './sinks-page.tsx';
+import { clipped } from './untrusted-text.tsx';
 
 interface OverviewProps {
   readonly overview: Overview;
@@ -84,8 +87,8 @@ function LastRun({ run, nowMs }: { readonly run: NonNullable<Overview['last']>; 
   const { id, kind, proof, error, finishedAt } = run;
   return (
     <>
-      <a href={`/runs/${id}`}>{`${kind === 'full' ? 'Full' : 'Delta'} run ${id}`}</a> <StateMark run={run} />
-      {proof !== null && <ProofMark run={run} />}
+      <a href={`/runs/${id}`}>{`${kind === 'full' ? 'Full' : 'Delta'} run ${id}`}</a> <RunMark run={run} of="state" />
+      {proof !== null && <RunMark run={run} of="proof" />}
       {finishedAt !== null && ', '}
       {finishedAt !== null && <Moment at={finishedAt} nowMs={nowMs} />}
       {error !== null && `: ${clipped(error)}`}
@@ -145,6 +148,9 @@ function FirstTime({ overview: { nowMs, active, daemon, plans, pause } }: Overvi
   );
 }
 
+/** What the overview shows of a sink: nothing that reads many rows. */
+const OF_OVERVIEW = rowsOf(SINK, 'name', 'state', 'lag_records', 'held', 'error');
+
 function Sinks({ store, overview: { sinks, nowMs } }: OverviewProps & Pick<PageParts, 'store'>) {
   if (sinks.count === 0) {
     return <p>No store is fed. Set CATCHWORD_SINK_&lt;NAME&gt; to feed one, such as a database of the shop.</p>;
@@ -153,16 +159,7 @@ function Sinks({ store, overview: { sinks, nowMs } }: OverviewProps & Pick<PageP
   return (
     <>
       <NoRelay store={store} nowMs={nowMs} />
-      <Table
-        caption="Stores that receive the changes of the mirror"
-        columns={{
-          Sink: ({ name }) => <a href={sinkPath(name)}>{name}</a>,
-          State: ({ lag }) => <SinkMark state={lag.state} />,
-          Behind: ({ lag }) => lagText(lag),
-          'Last error': ({ error }) => <Shown text={error} most={200} />,
-        }}
-        rows={sinks.listed}
-      />
+      <ShownTable caption="Stores that receive the changes of the mirror" rows={OF_OVERVIEW} all={sinks.listed} />
       {more > 0 && (
         <p>
           <a href="/sinks">{`${plural(more, 'more sink')}`}</a>
@@ -172,20 +169,27 @@ function Sinks({ store, overview: { sinks, nowMs } }: OverviewProps & Pick<PageP
   );
 }
 
+function channelSection(channels: readonly ChannelSeen[]): Section[] {
+  if (channels.length === 0) return [];
+  const content = <ShownTable caption="Channels that notifications go to" rows={CHANNEL} all={channels} />;
+  return [{ id: 'channels', title: 'Channels', live: true, content }];
+}
+
 /** Shows how fresh the mirror is, and what needs a decision. */
 export const overview: View = {
   path: '/',
-  show: ({ store, state, plans }) => {
+  show: ({ store, state, plans, channels: configured }) => {
     const now = state();
     const { nowMs } = now;
     const facts = overviewOf(store, now, plans(store, nowMs));
+    const channels = seenChannels(store, configured);
     const isNew = facts.freshness === 'empty';
     return {
       title: 'Overview',
       draws: true,
       sections: [
         { id: 'attention', title: 'To decide', live: true, content: <Attention overview={facts} /> },
-        { id: 'trouble', title: 'To know', live: true, content: <Trouble overview={facts} /> },
+        { id: 'trouble', title: 'To know', live: true, content: <Trouble overview={facts} channels={channels} /> },
         {
           id: 'mirror',
           title: 'The mirror',
@@ -199,6 +203,7 @@ export const overview: View = {
         },
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} overview={facts} /> },
+        ...channelSection(channels),
         { id: 'history', title: 'The last 30 days', content: <History store={store} overview={facts} /> },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         decisionsSection(store, nowMs),

@@ -4,6 +4,7 @@ import { usageError } from '../../base/errors.ts';
 import { wholeNumber } from '../../base/whole-number.ts';
 import type { Plans } from '../../catalog/tick.ts';
 import type { Rate } from '../../pace/pace.ts';
+import type { ConfiguredChannel } from '../../shown/shown-channel.ts';
 import type { MirrorState } from '../../state/mirror-state.ts';
 import type { Store } from '../../store/store.ts';
 import type { Steps } from '../read-steps.ts';
@@ -21,6 +22,8 @@ export interface PageParts {
   readonly rateLimit: Rate | null;
   /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */
   readonly overlapMs: number;
+  /** The channels of the settings. */
+  readonly channels: readonly ConfiguredChannel[];
 }
 
 /** The address of a page: the values in its path, and its query. */

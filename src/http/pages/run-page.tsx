@@ -7,6 +7,8 @@ import { noteTexts, settlingText, updatesText, warningText } from '../../report/
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
+import { labelsOf } from '../../shown/shown-row.ts';
+import { changesText, RUN } from '../../shown/shown-run.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
 import { Facts } from './page-facts.tsx';
@@ -16,8 +18,10 @@ import { heldSection } from './run-held.tsx';
 import { Picture } from './run-picture-section.tsx';
 import { Proof } from './run-proof.tsx';
 import { rejectedSection } from './run-rejected.tsx';
-import { changesText, ProofMark, StateMark } from './runs-page.tsx';
+import { RunMark } from './runs-page.tsx';
 import { capitalized, Shown } from './untrusted-text.tsx';
+
+const NAMES = labelsOf(RUN);
 
 /** @throws CatchwordError NOT_FOUND */
 function runOf({ store }: PageParts, { params }: Address): Run {
@@ -138,13 +142,13 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
     <Facts
       areBoxed
       known={{
-        'Products read': (
+        [NAMES.items]: (
           <>
             {count(run.items)}
             {of}
           </>
         ),
-        Changes: changesText(run),
+        [NAMES.changes]: changesText(run),
         Updated: updatesText(run),
         Requests: isOver && count(run.requests),
         'Requests in the last minute': !isOver && (
@@ -154,9 +158,9 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
           </>
         ),
         'Read again to close seams': repairs > 0 && plural(repairs, 'window'),
-        Rejected: run.rejected > 0 && <a href="#rejected">{plural(run.rejected, 'item')}</a>,
+        [NAMES.rejected]: run.rejected > 0 && <a href="#rejected">{plural(run.rejected, 'item')}</a>,
         [isOver ? 'Not seen, and kept' : 'Not seen so far']: isMissing && plural(run.missing, 'product'),
-        [isOver ? 'Took' : 'Running for']: (
+        [isOver ? NAMES.took : 'Running for']: (
           <>
             {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
             <small>
@@ -176,9 +180,9 @@ function Headline({ scene }: { readonly scene: Scene }) {
   return (
     <>
       <p class="verdict">
-        <StateMark run={run} />
+        <RunMark run={run} of="state" />
         {isOver && run.proof !== null && ' '}
-        {isOver && run.proof !== null && <ProofMark run={run} />}
+        {isOver && run.proof !== null && <RunMark run={run} of="proof" />}
       </p>
       <p>{kindWords(run)}</p>
       {!isOver && <p>{stageWords(run, watch.passes())}</p>}

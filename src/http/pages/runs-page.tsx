@@ -1,62 +1,22 @@
-import { CHANGE_OPS, type ChangeOp, type Run } from '../../catalog/run-types.ts';
-import { proofName, stateName } from '../../report/run-words.ts';
-import { count, duration } from '../../report/text.ts';
+import type { Run } from '../../catalog/run-types.ts';
+import { rowsOf } from '../../shown/shown-row.ts';
+import { RUN } from '../../shown/shown-run.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
-import { Table } from './page-table.tsx';
-import { When } from './page-time.tsx';
+import { partsOf, ShownTable } from './page-shown.tsx';
 import { numberIn, type View } from './page-view.ts';
 
 /** Runs on a page. */
 const LISTED = 50;
-
-/** `12 created, 3 removed`; `none`. */
-export function changesText(run: Pick<Run, ChangeOp>): string {
-  const some = CHANGE_OPS.filter((op) => run[op] > 0).map((op) => `${count(run[op])} ${op}`);
-  return some.length === 0 ? 'none' : some.join(', ');
-}
 
 /** The state or the proof of a run. */
 export function Mark({ word, tone }: { readonly word: string; readonly tone: string }) {
   return <span class={`mark ${tone}`}>{word}</span>;
 }
 
-const TONES: Record<Run['state'], string> = {
-  planned: 'soft',
-  reading: 'accent',
-  complete: 'good',
-  held: 'warn',
-  failed: 'bad',
-  cancelled: 'soft',
-};
-
-export function StateMark({ run }: { readonly run: Run }) {
-  if (run.unusual !== null) return <Mark word={`${stateName(run)}, unusual`} tone="warn" />;
-  return <Mark word={stateName(run)} tone={TONES[run.state]} />;
-}
-
-export function ProofMark({ run }: { readonly run: Run }) {
-  return <Mark word={proofName(run)} tone={run.proof === 'sealed' ? 'good' : run.proof === 'open' ? 'warn' : 'soft'} />;
-}
-
-function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly nowMs: number }) {
-  return (
-    <Table
-      caption="Runs that wait for a decision, then the newest first. A sealed run has proven that it missed nothing."
-      columns={{
-        Run: ({ id }) => <a href={`/runs/${id}`}>{`Run ${id}`}</a>,
-        Kind: ({ kind }) => kind,
-        State: (run) => <StateMark run={run} />,
-        Proof: (run) => <ProofMark run={run} />,
-        Started: ({ startedAt }) => <When at={startedAt} />,
-        Took: ({ startedAt, finishedAt }) => duration((finishedAt ?? nowMs) - startedAt),
-        'Products read': ({ items }) => count(items),
-        Changes: changesText,
-      }}
-      numbers={['Took', 'Products read']}
-      rows={runs}
-    />
-  );
+/** What a run is, in a mark: the row of its state, or of its proof. */
+export function RunMark({ run, of }: { readonly run: Run; readonly of: 'state' | 'proof' }) {
+  return <>{rowsOf(RUN, of).map((row) => partsOf(row, { ...run, nowMs: 0 }))}</>;
 }
 
 export function StartForms() {
@@ -97,7 +57,11 @@ export const runs: View = {
         {shown.length === 0 ? (
           <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
         ) : (
-          <RunTable runs={[...waiting, ...others]} nowMs={nowMs} />
+          <ShownTable
+            caption="Runs that wait for a decision, then the newest first. A sealed run has proven that it missed nothing."
+            rows={RUN}
+            all={[...waiting, ...others].map((run) => ({ ...run, nowMs }))}
+          />
         )}
         <p class="pages">
           {before !== null && <a href="/runs">Newest runs</a>}

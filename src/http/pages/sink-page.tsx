@@ -1,74 +1,22 @@
 import { requireSink } from '../../operate/decisions/sink-actions.ts';
-import { holdNumber, type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
-import { count, plural } from '../../report/text.ts';
+import { holdNumber, type SinkSeen, seenSink } from '../../report/sink-report.ts';
+import { count } from '../../report/text.ts';
+import { jsonOf, rowsOf } from '../../shown/shown-row.ts';
+import { meaningOf, SINK, sinkPath } from '../../shown/shown-sink.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm, type ActionFormProps } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
-import { Facts } from './page-facts.tsx';
+import { ShownFacts } from './page-shown.tsx';
 import { Table } from './page-table.tsx';
-import { CommaWhen, When } from './page-time.tsx';
+import { When } from './page-time.tsx';
 import { numberIn, type Section, type View } from './page-view.ts';
 import { findPreview, previewSection } from './sink-preview-section.tsx';
-import { LastError, lagText, NoRelay, SinkMark, sinkPath, wordsOf } from './sinks-page.tsx';
+import { NoRelay } from './sinks-page.tsx';
 import { ProductLink, Shown } from './untrusted-text.tsx';
 
 /** Parked events on one page. */
 const MOST = 50;
-/** Gaps that are listed, the newest ones. */
-const MOST_GAPS = 20;
-
-function State({ sink }: { readonly sink: SinkSummary }) {
-  const { kind, address, state, cursor, delivered, rate, parked, acked_at: ackedAt, retry_at: retryAt, gaps } = sink;
-  const { where, fields, held, verified, view_failures: failures, view_failure: failure } = sink;
-  return (
-    <>
-      <p>
-        <SinkMark state={state} />
-        {` ${wordsOf(state).meaning}`}
-      </p>
-      <Facts
-        known={{
-          'Held because': held !== null && <Shown text={`${held.reason}. ${held.advice}.`} most={2_000} />,
-          'Products, where': <Shown text={where ?? 'every product'} most={2_000} />,
-          Fields: <Shown text={fields ?? 'the whole product'} most={2_000} />,
-          'An expression fails': failures > 0 && (
-            <Shown text={`${count(failures)} times, last on ${failure}`} most={500} />
-          ),
-          'Compared with its source': verified !== null && (
-            <>
-              <Shown text={[verified.found, verified.advice].filter(Boolean).join('. ')} most={2_000} />
-              <CommaWhen at={verified.at} />
-            </>
-          ),
-          Behind: lagText(sink),
-          Rate: `${count(Math.round(rate))} events a second`,
-          'Confirmed up to': (
-            <>
-              {cursor === 0 ? 'nothing yet' : `change ${count(cursor)}`}
-              <CommaWhen at={ackedAt} />
-            </>
-          ),
-          Delivered: plural(delivered, 'event'),
-          Parked: plural(parked, 'event'),
-          'Last error': <LastError sink={sink} />,
-          'Next try': retryAt !== null && <When at={retryAt} />,
-          Where: (
-            <>
-              {kind} <Shown text={address} />
-            </>
-          ),
-          'Not delivered': gaps.slice(-MOST_GAPS).map(({ after, up_to: upTo, at }) => (
-            <>
-              {`superseded changes after ${count(after)} up to ${count(upTo)}`}
-              <CommaWhen at={at} />
-            </>
-          )),
-        }}
-      />
-    </>
-  );
-}
 
 function Approvals({ row }: { readonly row: SinkRow }) {
   const all =
@@ -88,9 +36,10 @@ function Approvals({ row }: { readonly row: SinkRow }) {
 }
 
 /** Offers the decisions of this state. The section changes only with the state, so that an open form stays. */
-function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSummary }) {
+function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSeen }) {
   const { name, stoppedAt } = row;
-  const { state, parked, verified, incomparable } = sink;
+  const { state } = sink;
+  const { parked, verified, incomparable } = jsonOf(rowsOf(SINK, 'parked', 'verified', 'incomparable'), sink);
   const isRunning = row.state === 'running';
   const isComparable = isRunning && incomparable === null;
   if (row.state === 'held') return <Approvals row={row} />;
@@ -230,20 +179,21 @@ export const sink: View = {
     const { name = '' } = params;
     const row = requireSink(store, name);
     const nowMs = clock.now();
-    const summary = sinkSummary(store, row, nowMs);
+    const seen = seenSink(store, row, nowMs, row);
     const state = (
       <>
         <NoRelay store={store} nowMs={nowMs} />
-        <State sink={summary} />
+        <p>{meaningOf(seen.state)}</p>
+        <ShownFacts rows={SINK.slice(1)} of={seen} />
       </>
     );
     return {
       title: `Sink ${row.name}`,
       sections: [
         { id: 'state', live: true, content: state },
-        { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
+        { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={seen} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
-        previewSection(visit, summary),
+        previewSection(visit, seen.view),
         decisionsSection(store, nowMs, row.name),
         parkedSection(store, row, numberIn(query, 'after')),
       ],

@@ -7,6 +7,8 @@ export type ActionRow = Readonly<typeof actions.$inferSelect>;
 /** A decision to record: asked, or one that was carried out at once. */
 export type NewAction = Omit<ActionRow, 'id'>;
 
+export type ActionFilter = { readonly [K in 'action' | 'target' | 'state']?: ActionRow[K] | undefined };
+
 type ActionEnd = Required<Pick<ActionRow, 'outcome' | 'endedAt'>> & { readonly state: 'done' | 'failed' };
 
 /** Older decisions are dropped, unless they are still asked. For safety. */
@@ -18,16 +20,19 @@ type ActionReader = ReturnType<typeof createActionReader>;
 
 /** Reads decisions. The table is small and has no index: `list` and `of` stop at the last row that they return. */
 export function createActionReader({ row, rows }: Queries) {
-  const list = rows<[{ before: number; limit: number }], ActionRow>(
-    `SELECT ${COLUMNS} FROM actions WHERE id < :before ORDER BY id DESC LIMIT :limit`,
+  const list = rows<[{ before: number; limit: number; only: string }], ActionRow>(
+    `SELECT ${COLUMNS} FROM actions WHERE id < :before
+       AND action = coalesce(:only ->> 'action', action) AND target = coalesce(:only ->> 'target', target)
+       AND state = coalesce(:only ->> 'state', state) ORDER BY id DESC LIMIT :limit`,
   );
   const of = rows<[target: string, names: string, limit: number], ActionRow>(
     `SELECT ${COLUMNS} FROM actions WHERE target = ? AND action IN (SELECT value FROM json_each(?)) ORDER BY id DESC LIMIT ?`,
   );
   return {
     get: row<[id: number], ActionRow>(`SELECT ${COLUMNS} FROM actions WHERE id = ?`),
-    /** The newest first. @param before only decisions with a lower id */
-    list: (limit: number, before = Number.MAX_SAFE_INTEGER) => list({ limit, before }),
+    /** The newest first. @param before only decisions with a lower id @param only decisions that are so */
+    list: (limit: number, before = Number.MAX_SAFE_INTEGER, only: ActionFilter = {}) =>
+      list({ limit, before, only: JSON.stringify(only) }),
     /** The newest first, about one target and with one of these actions. */
     of: (target: string, names: readonly string[], limit: number) => of(target, JSON.stringify(names), limit),
     /** Decisions that wait to be carried out, in the order of asking. */

@@ -73,6 +73,8 @@ export interface Checkpoint extends Readonly<Omit<typeof checkpoints.$inferSelec
   readonly ids: readonly number[];
 }
 
+export type RunFilter = { readonly [K in 'kind' | 'state' | 'proof']?: Run[K] | undefined };
+
 /** The wait of a run that settles. */
 export interface SettleWait {
   /** When it ends, for display; local clock. */
@@ -104,6 +106,10 @@ const {
 
 const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
 const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
+const only = sql.placeholder('only');
+const LISTED = sql`id < ${sql.placeholder('before')} AND kind = coalesce(${only} ->> 'kind', kind)
+  AND state = coalesce(${only} ->> 'state', state) AND proof IS coalesce(${only} ->> 'proof', proof)
+  ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`;
 /** SQLite would not choose the index, and read every later run. */
 const UNUSUAL = 'FROM runs INDEXED BY runs_unusual WHERE unusual IS NOT NULL';
 
@@ -166,7 +172,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const selectRuns = (rest: ReturnType<typeof sql>) =>
     onFirstUse(() => orm.select(runColumns).from(runs).where(rest).prepare());
   const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
-  const list = selectRuns(sql`id < ${sql.placeholder('before')} ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
+  const list = selectRuns(LISTED);
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
   const ofRun = sql`run_id = ${sql.placeholder('run')} ORDER BY pass`;
@@ -186,8 +192,11 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     get: (id: number): Run | undefined => get().all({ id }).map(runOf)[0],
     /** Only the state: read once per batch, so without the sums that `get` adds. */
     state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
-    /** The newest runs first. @param before only runs with a lower number */
-    list: (limit: number, before = Number.MAX_SAFE_INTEGER): Run[] => list().all({ before, limit }).map(runOf),
+    /** The newest runs first. @param before only runs with a lower number @param filter only runs that are so */
+    list: (limit: number, before = Number.MAX_SAFE_INTEGER, filter: RunFilter = {}): Run[] =>
+      list()
+        .all({ before, limit, only: JSON.stringify(filter) })
+        .map(runOf),
     /** Which products the run reads (`selectionText`); null for a run that is not kept. */
     selectionOf: value<[id: number], string>('SELECT selection FROM runs WHERE id = ?'),
     unfinished: (): Run | undefined => unfinished().all().map(runOf)[0],
