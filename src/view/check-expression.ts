@@ -38,8 +38,8 @@ const MOST_IN_LOOPS = 250;
 const LONGEST_WITH_LOOPS = 50;
 /** For safety: reading a program takes longer than its length grows. */
 const MOST_INSTRUCTIONS = 4_000;
-/** For safety: what functions read and make of the product, in multiples of it. 200 of 100 kB take about 100 ms. */
-const MOST_COPIES = 200;
+/** For safety: what functions read and make of the product, in multiples of it. 250 of 100 kB take about 100 ms. */
+const MOST_COPIES = 250;
 /** The column of `json_each` that has all that it reads. */
 const WHOLE_JSON = 8;
 export const HINT = 'docs/views.md has what an expression may use, and examples.';

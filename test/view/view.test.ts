@@ -346,6 +346,6 @@ it('a list of many equal members is prepared in time that grows with its length'
 
 it('an instruction of SQLite whose cost is not known is named, so that the expression is refused', () => {
   const rest = { p1: 0, p2: 0, p3: 0, p4: null, p5: 0 };
-  const program = ['Init', 'Rewind', 'Program', 'Halt'].map((opcode, addr) => ({ ...rest, addr, opcode }));
+  const program = ['Init', 'Rewind', 'Program', 'Halt'].map((opcode, addr) => ({ ...rest, p2: 4, addr, opcode }));
   expect(costOf(program, { loopAround: () => undefined }).unknown).toBe('Program');
 });
