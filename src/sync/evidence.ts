@@ -2,7 +2,7 @@ import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
 import { endOf, isWhole, startOf, windowsOver } from '../proof/plan.ts';
 import { examineSeams } from '../proof/seams.ts';
-import type { Clocks } from '../proof/watermark.ts';
+import { type Clocks, clockPutForward } from '../proof/watermark.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
@@ -71,7 +71,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
   const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
-  /** The last pass that told of a product, and the last one that belongs to another delta than that one; plus one. */
+  /** The last pass that showed a product as modified, and the last such pass of another delta; plus one. */
   const modified = new Uint8Array(highest + 1);
   const elsewhere = new Uint8Array(highest + 1);
 
@@ -84,7 +84,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   }
 
   const rootOf = (at: number): number => passes[at]?.root ?? -1;
-  /** The last pass that told of a product, repairs included: at -1, none. @param root of a delta whose own passes do not count */
+  /** The last pass that showed a product as modified, repairs included; -1: none. @param root of a delta that does not count */
   const modifiedIn = (id: number, root = -1): number => {
     const last = (modified[id] ?? 0) - 1;
     return last >= 0 && rootOf(last) === root ? (elsewhere[id] ?? 0) - 1 : last;
@@ -202,6 +202,13 @@ export function clockOf(store: Reader, { runId, pass, sourceTime }: Pass): Clock
 /** The same of each pass. */
 export function passClocks(store: Reader, runId: number): Clocks[] {
   return store.runs.passes(runId).flatMap((pass) => clockOf(store, pass));
+}
+
+/** As `clockPutForward`, since the overlap before the run began: a run that began meanwhile may have seen the new time. */
+export function steadyAt(store: Reader, runId: number, now: Clocks, overlapMs: number): number | null {
+  const [first = now] = passClocks(store, runId);
+  const before = store.clockBefore(runId, first.local - overlapMs) ?? store.clockSeen() ?? first;
+  return clockPutForward([before, first], now, overlapMs);
 }
 
 /**
