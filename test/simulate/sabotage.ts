@@ -217,8 +217,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/evidence.ts',
-        find: 'const closed = last !== undefined && isClosed(store, last);',
-        replace: "const closed = last?.kind === 'delta';",
+        find: 'closed: last !== undefined && isClosed(store, last),',
+        replace: "closed: last?.kind === 'delta',",
       },
     ],
   },
@@ -857,8 +857,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/hidden-by-late-deltas.test.ts',
     'a repair of a delta counts when the delta was read',
     'src/sync/evidence.ts',
-    'modified[id] = Math.max(last, pass) + 1;',
-    'modified[id] = Math.max(last, root) + 1;',
+    'modified[id] = Math.max(last, pass + 1);',
+    'modified[id] = Math.max(last, root + 1);',
   ),
   bugFor(
     'test/sync/hidden-by-late-deltas.test.ts',
