@@ -66,11 +66,10 @@ export function clockPutBack(
 }
 
 /**
- * The source's time at `later` if its clock had not been put forward since `reference`: what changed right before has an
- * earlier time than the clock shows now, and deltas may tell it late. Null if the clock was not put forward.
+ * The source's time at `later` if its clock had not been put forward since one of the references: what changed right before
+ * has an earlier time than the clock shows now, and deltas may tell it late. Null if the clock was not put forward.
  */
-export function clockPutForward(reference: Clocks | null | undefined, later: Clocks, overlapMs: number): number | null {
-  if (reference == null) return null;
-  const expected = reference.source + Math.max(0, later.local - reference.local);
+export function clockPutForward(references: readonly Clocks[], later: Clocks, overlapMs: number): number | null {
+  const expected = Math.min(...references.map(({ source, local }) => source + Math.max(0, later.local - local)));
   return later.source > expected + Math.min(TOLERANCE_MS, overlapMs / 2) ? expected : null;
 }

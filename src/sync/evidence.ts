@@ -2,7 +2,7 @@ import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
 import { endOf, isWhole, startOf, windowsOver } from '../proof/plan.ts';
 import { examineSeams } from '../proof/seams.ts';
-import type { Clocks } from '../proof/watermark.ts';
+import { type Clocks, clockPutForward } from '../proof/watermark.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
@@ -71,7 +71,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
   const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
-  /** The last pass that told of a product, and the last one that belongs to another delta than that one; plus one. */
+  /** The last pass that showed a product as modified, and the last such pass of another delta; plus one. */
   const modified = new Uint8Array(highest + 1);
   const elsewhere = new Uint8Array(highest + 1);
 
@@ -83,27 +83,23 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     return ids;
   }
 
-  const rootOf = (at: number): number => passes[at]?.root ?? -1;
-  /** The last pass that told of a product, repairs included: at -1, none. @param root of a delta whose own passes do not count */
-  const modifiedIn = (id: number, root = -1): number => {
-    const last = (modified[id] ?? 0) - 1;
-    return last >= 0 && rootOf(last) === root ? (elsewhere[id] ?? 0) - 1 : last;
-  };
+  /** The list that a pass belongs to; -1: none. @param next the pass, plus one; 0: none */
+  const rootOf = (next = 0): number => passes[next - 1]?.root ?? -1;
 
   function assessList(root: Pass) {
     const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
     const exact = isWhole(reads.get(root.pass) ?? []);
-    const seams =
-      exact || root.seam === 0
-        ? null
-        : examine(store, { windows, root: root.pass, idsOf, modifiedIn: (id) => modifiedIn(id, root.pass) });
-    const places = examinePlaces(store, windows, root.pass, (id) => modifiedIn(id, root.pass) > root.pass);
+    // What a delta shows itself does not count: its own products may join its windows.
+    const modifiedIn = (id: number): number =>
+      ((rootOf(modified[id]) === root.pass ? elsewhere[id] : modified[id]) ?? 0) - 1;
+    const seams = exact || root.seam === 0 ? null : examine(store, { windows, root: root.pass, idsOf, modifiedIn });
+    const places = examinePlaces(store, windows, root.pass, (id) => modifiedIn(id) > root.pass);
     const unmodified = createIdSet(highest);
     let [repeated, unmodifiedRepeats] = [seams?.repeated ?? 0, 0];
     if (seams === null) {
       for (const ids of windows.map(idsOf)) {
-        const still = ids.filter((id) => modifiedIn(id, root.pass) <= root.pass);
+        const still = ids.filter((id) => modifiedIn(id) <= root.pass);
         unmodified.addAll(still);
         repeated += repeatsIn(ids);
         unmodifiedRepeats += repeatsIn(still);
@@ -137,13 +133,12 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   }
 
   function mark(roots: readonly Pass[]): void {
-    const marking = new Set(roots.map(({ pass }) => pass));
     // A repair of a delta shows what was modified, too.
-    for (const { pass, root } of passes.filter((one) => marking.has(one.root))) {
+    for (const { pass, root } of passes.filter((one) => roots.some((delta) => delta.pass === one.root))) {
       for (const id of (reads.get(pass) ?? []).flatMap(idsOf)) {
-        const last = (modified[id] ?? 0) - 1;
-        if (rootOf(last) !== root) elsewhere[id] = Math.max(elsewhere[id] ?? 0, Math.min(last, pass) + 1);
-        modified[id] = Math.max(last, pass) + 1;
+        const last = modified[id] ?? 0;
+        if (rootOf(last) !== root) elsewhere[id] = Math.max(elsewhere[id] ?? 0, Math.min(last, pass + 1));
+        modified[id] = Math.max(last, pass + 1);
       }
     }
   }
@@ -168,7 +163,6 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
   const lists = read.filter(({ pass }) => !controls.has(pass.pass));
   const last = passes.at(-1);
-  const closed = last !== undefined && isClosed(store, last);
   return {
     /** In the order in which they were read, without the control. */
     lists,
@@ -181,9 +175,9 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     /** Products in the newest reading of the whole list. */
     listed,
     /** How many of the products that were seen the source's total should count. */
-    counted: () => countProducts(store, newestDeltas(passes.filter(isDelta)), listed, (id) => rootOf(modifiedIn(id))),
+    counted: () => countProducts(store, newestDeltas(passes.filter(isDelta)), listed, (id) => rootOf(modified[id])),
     /** What the last pass read cannot have changed meanwhile. */
-    closed,
+    closed: last !== undefined && isClosed(store, last),
     /** Number of the last pass. */
     last: last?.pass,
   };
@@ -202,6 +196,13 @@ export function clockOf(store: Reader, { runId, pass, sourceTime }: Pass): Clock
 /** The same of each pass. */
 export function passClocks(store: Reader, runId: number): Clocks[] {
   return store.runs.passes(runId).flatMap((pass) => clockOf(store, pass));
+}
+
+/** As `clockPutForward`, since the overlap before the run began: a run that began meanwhile may have seen the new time. */
+export function steadyAt(store: Reader, runId: number, now: Clocks, overlapMs: number): number | null {
+  const [first = now] = passClocks(store, runId);
+  const before = store.clockBefore(runId, first.local - overlapMs) ?? store.clockSeen() ?? first;
+  return clockPutForward([before, first], now, overlapMs);
 }
 
 /**

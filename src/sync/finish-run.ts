@@ -1,12 +1,12 @@
 import { CatchwordError } from '../base/errors.ts';
 import { type Run, whyNoRun } from '../catalog/run-types.ts';
-import { clockPutBack, clockPutForward, deltaFrom } from '../proof/watermark.ts';
+import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
 import { LOOKUPS } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
 import { commonChange } from './common-change.ts';
-import { passClocks } from './evidence.ts';
+import { passClocks, steadyAt } from './evidence.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteFullRead } from './source-binding.ts';
 import { sweep } from './sweep.ts';
@@ -43,9 +43,9 @@ function moveWatermark(writer: KeeperWriter, run: Run, conclusion: Conclusion, h
   const first = run.kind === 'full' && readUpTo === null;
   const isMoving = sealed || read || first;
   const reference = isMoving ? clocks[0] : writer.clockSeen();
-  const putForward = clocks[0] && clockPutForward(writer.clockSeen(), clocks[0], overlapMs);
+  const forward = clocks[0] && steadyAt(writer, run.id, clocks[0], overlapMs);
   if (isMoving) writer.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
-  if (isMoving && putForward != null) writer.readAgainFrom(putForward);
+  if (isMoving && forward != null) writer.readAgainFrom(forward);
   // If the clock is forward again when the next run starts, only this run has seen that changes may have an earlier time.
   const putBack = clockPutBack(reference, clocks, overlapMs);
   if (putBack !== null) writer.readAgainFrom(putBack + overlapMs);

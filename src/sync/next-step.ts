@@ -1,9 +1,9 @@
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
-import { clockPutBack, clockPutForward, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
+import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import { type Assessment, assessRun, clockOf, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
+import { type Assessment, assessRun, clockOf, isClosed, isDelta, passClocks, repairsOf, steadyAt } from './evidence.ts';
 import { isUnreadable } from './failed-window.ts';
 import type { ConcludeSettings } from './open-reasons.ts';
 import { compareCount } from './product-count.ts';
@@ -44,16 +44,16 @@ function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): b
 }
 
 /**
- * Up to when settling deltas have told, by the source's clock: the time of the newest one that was read late enough. One
- * does not count if the clock was put back since, because it was ahead then. Null if none counts.
+ * Up to when everything was told, by the source's clock as it was before it was put forward: the start of the run, or of the
+ * newest settling delta that was late enough. Neither counts if the clock was put back since: it was ahead. Null: none does.
  */
 function toldUpTo(store: Reader, passes: readonly Pass[], overlapMs: number): number | null {
   const told = passes.flatMap((pass, at) => {
-    if (!hasWaited(store, passes, at, overlapMs)) return [];
+    if (at > 0 && !hasWaited(store, passes, at, overlapMs)) return [];
     const [clocks] = clockOf(store, pass);
     const later = passes.slice(at + 1).flatMap((one) => clockOf(store, one));
     if (clocks === undefined || clockPutBack(clocks, later, overlapMs) !== null) return [];
-    return clockPutForward(clockOf(store, passes[0] ?? pass)[0], clocks, overlapMs) ?? clocks.source;
+    return steadyAt(store, pass.runId, clocks, overlapMs) ?? clocks.source;
   });
   return told.at(-1) ?? null;
 }

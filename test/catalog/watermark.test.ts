@@ -61,8 +61,8 @@ it('a clock that was put back is detected sooner if the overlap is small', () =>
 
 it('a clock that was put forward tells the time it would show otherwise', () => {
   const later = { source: 103 * HOUR, local: 51 * HOUR };
-  expect(clockPutForward(seen, later, OVERLAP)).toBe(101 * HOUR);
-  expect(clockPutForward(seen, { ...later, source: 101 * HOUR + 50_000 }, OVERLAP)).toBeNull();
-  expect(clockPutForward(seen, { ...later, source: 99 * HOUR }, OVERLAP)).toBeNull();
-  expect(clockPutForward(null, later, OVERLAP)).toBeNull();
+  expect(clockPutForward([seen], later, OVERLAP)).toBe(101 * HOUR);
+  expect(clockPutForward([seen], { ...later, source: 101 * HOUR + 50_000 }, OVERLAP)).toBeNull();
+  expect(clockPutForward([seen], { ...later, source: 99 * HOUR }, OVERLAP)).toBeNull();
+  expect(clockPutForward([], later, OVERLAP)).toBeNull();
 });

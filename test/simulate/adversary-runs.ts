@@ -150,7 +150,7 @@ export function flipSometimes({ random, flips, clock }: Arena): void {
 export function disturbSource(arena: Arena, task: FetchTask): boolean {
   const { adversary, random, blanks } = arena;
   jumpSometimes(arena);
-  // Not before a run's first answer: nobody can see a clock that was put back and forward again since the run before.
+  // Not before a run's first answer: no run sees that a clock was put back and forward again since the run before.
   if (task.pass > 0 && task.pass !== arena.pass) flipSometimes(arena);
   arena.pass = task.pass;
   adversary.before(task);

@@ -68,6 +68,7 @@ export function createMemoryMirror(settings: RunSettings) {
     incarnation: 'memory',
     readUpTo: () => readUpTo,
     clockSeen: () => null,
+    clockBefore: () => undefined,
     changes: {
       lastSeq: () => seq,
       beforeRun: () => before,

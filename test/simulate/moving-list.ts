@@ -41,7 +41,7 @@ export type Move =
   | { readonly kind: 'spoil'; readonly id: number };
 
 interface State {
-  /** Counts changes: what has the same time of change is told in this order. */
+  /** Counts changes: deltas tell changes of the same time in this order. */
   readonly change: number;
   readonly version: number;
   readonly stock: number;
@@ -120,7 +120,7 @@ export function createMovingList(options: MovingListOptions) {
   function note(id: number, state: State | null, isPrompt: boolean): void {
     if (state === null) states.delete(id);
     else states.set(id, state);
-    // What is told at once replaces what would be told later.
+    // A change that deltas tell at once replaces those that they would tell later.
     if (isPrompt) later = later.filter((one) => one.id !== id);
     later.push({ at: isPrompt ? Number.NEGATIVE_INFINITY : now(), id, state });
   }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { catalogOf } from '../support/mirror.ts';
+import { execute } from '../support/sqlite.ts';
 import { names, scripted } from './scripted-place.ts';
 
 /* Histories in which a run is sealed over a product that it has not read, or moves its watermark past one. */
@@ -89,6 +90,51 @@ it('a delta run reads what deltas told late after the clock of the source was pu
   source.aheadMs = HOUR;
   await run('delta');
   await delay(2_500);
+  await run('delta');
+  expect(JSON.stringify(catalogOf(db).get('p100'))).toContain('edition');
+});
+
+it('a living product is kept although the clock of the source was put forward right before the run', {
+  tags: ['slow'],
+}, async () => {
+  const { shelf, fill, run, has, source } = await scripted(names(100), {
+    CATCHWORD_MAX_PASSES: '1',
+    CATCHWORD_DELTA_OVERLAP: '3s',
+  });
+  await fill();
+  source.aheadMs = HOUR;
+  let touchedAt = Number.POSITIVE_INFINITY;
+  shelf.onList = (before) => {
+    // p119 was touched right before the clock was put forward.
+    if (before === 0) touchedAt = Date.now() - 100;
+    if (before !== 1) return;
+    // The list shows it now: p119 moves behind p120, which slips into the first window.
+    shelf.list = shelf.list.flatMap((vbid) => (vbid === 'p119' ? [] : vbid === 'p120' ? ['p120', 'p119'] : [vbid]));
+    shelf.erase(...names(5));
+  };
+  shelf.onDelta = (_before, _page, from) => {
+    shelf.told = from <= touchedAt && Date.now() >= touchedAt + 2_000 ? ['p119'] : [];
+  };
+  expect(await run()).toMatchObject({ removed: 0 });
+  expect(has('p120')).toBe(true);
+});
+
+it('a second delta run right after the clock of the source was put forward lets the next one read late changes', async () => {
+  const { shelf, fill, run, db, source } = await scripted(names(60), { CATCHWORD_DELTA_OVERLAP: '30s' });
+  await fill(true);
+  execute(
+    db,
+    `UPDATE runs SET started_at = started_at - 60000, source_time = source_time - 60000;
+     UPDATE mirror SET watermark = watermark - 60000, source_seen = source_seen - 60000, local_seen = local_seen - 60000`,
+  );
+  shelf.edit('p100', { edition: 2 });
+  const editedAt = Date.now();
+  source.aheadMs = HOUR;
+  shelf.onDelta = (before, _page, from) => {
+    shelf.told = from <= editedAt && before >= 2 ? ['p100'] : [];
+  };
+  await run('delta');
+  await run('delta');
   await run('delta');
   expect(JSON.stringify(catalogOf(db).get('p100'))).toContain('edition');
 });

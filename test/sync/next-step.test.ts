@@ -200,6 +200,16 @@ it('a run that settles starts the next delta from the last one that was late eno
   expect(stepAfter([LIST, DELTA, moved])).toBe('settle since 3 min, missing 0');
 });
 
+it('a run that settles starts the delta before the clock of the source was put forward, although that was before the run', () => {
+  const ahead = { behind: -120 * MINUTE };
+  const passes = [
+    { ...LIST, ...ahead },
+    { ...DELTA, ...ahead },
+  ];
+  expect(stepAfter(passes)).toBe('settle since 115 min, missing 0');
+  expect(stepAfter(passes, { watermarkAgo: 60 * MINUTE })).toBe('settle since -5 min, missing 0');
+});
+
 it('a run that settles gives up after four deltas', () => {
   expect(stepAfter([LIST, DELTA, ...times(3, early)])).toMatch(/^settle/);
   expect(stepAfter([LIST, DELTA, ...times(4, early)])).toBe('finish');

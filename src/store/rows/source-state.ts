@@ -190,10 +190,15 @@ export function createWatermarkReader({ row, value }: Queries) {
      * forward, or if what deltas told is to be told again.
      */
     readUpTo: value<[], number | null>(
-      'SELECT min(watermark, source_seen, coalesce(reread_from, watermark)) FROM mirror WHERE id = 1',
+      'SELECT min(watermark, source_seen, ifnull(reread_from, watermark)) FROM mirror',
     ),
     /** The source's clock and this machine's when the watermark was last set. */
     clockSeen: () => clockSeen() ?? null,
+    /** The same when an earlier run read first: the newest run that began by `localMs`. */
+    clockBefore: row<[runId: number, localMs: number], Clocks>(
+      `SELECT source_time AS source, iif(source_time = source_seen, local_seen, started_at) AS local FROM runs, mirror
+       WHERE runs.id < ? AND source_time IS NOT NULL AND started_at <= ? ORDER BY runs.id DESC LIMIT 1`,
+    ),
   };
 }
 
