@@ -854,7 +854,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'clockPutBack(clocks, later.slice(99), overlapMs) !== null',
   ),
   bugFor(
-    'test/sync/hidden-by-late-deltas.test.ts',
+    'test/sync/assess-run.test.ts',
     'a repair of a delta counts when the delta was read',
     'src/sync/evidence.ts',
     'modified[id] = Math.max(last, pass + 1);',

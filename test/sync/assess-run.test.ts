@@ -402,3 +402,26 @@ it('a total that counts each product once is not met by the second place of a pr
   expect(agrees([9, 9, 10, 11, 5], 13)).toBe(false);
   expect(agrees([9, 9, 10, 11, 5], 12)).toBe(false);
 });
+
+it('a product that only the repair of an earlier delta told joins no windows that were read before that repair', () => {
+  const repair = (root: number, windows: readonly WindowSketch[]): PassSketch => ({ kind: 'repair', root, windows });
+  const passes = [
+    list({ ids: ids(11, 14) }),
+    DELTA,
+    { ...DELTA, kind: 'settle' as const },
+    // Both hold 15, which was touched in between.
+    repair(0, [
+      { page: 3, perPage: 5, ids: [7, 8, 9, 10, 15] },
+      { page: 2, perPage: 9, ids: [15, ...ids(11, 14)] },
+    ]),
+    DELTA,
+    repair(2, [{ ids: [15] }]),
+    DELTA,
+    { ...DELTA, kind: 'settle' as const },
+  ];
+  const told = passes.map((pass, at) => (at === 5 ? repair(2, [{ ids: [1] }]) : pass));
+  expect(concluded(told, { products: 15 }).proof).toBe('sealed');
+  expect(concluded(passes, { products: 15 }).reasons).toContain(
+    '1 of 2 seams did not close: the windows there share no product that stayed as it was',
+  );
+});
