@@ -63,7 +63,9 @@ function isWrong(name: string, value: unknown): boolean {
 
 /** What the members of an envelope, or of one in it, say is wrong, outside of `errors` and `error`. */
 function wrongIn(fields: Fields, within = ''): string[] {
-  const wrong = Object.entries(fields).filter(([name, value]) => isWrong(name, value));
+  // `meta.success: 0` may be a count.
+  const isCount = (value: unknown): boolean => within !== '' && value === 0;
+  const wrong = Object.entries(fields).filter(([name, value]) => !isCount(value) && isWrong(name, value));
   return wrong.map(([name, value]) => `${within}${name}: ${textOf(value)}`);
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { productOf } from '../../src/catalog/product.ts';
@@ -289,15 +290,13 @@ it('an open run reads plain pages if the source ignores the requested page size,
 });
 
 it('an open run moves the watermark by deltas of many plain pages, if their products stood still', async () => {
-  let aheadMs = 0;
-  const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + aheadMs };
-  const here = await filled({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000, clock });
+  const here = await filled({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000 });
   const store = openedStore(here.db);
   const before = store.watermark() ?? 0;
   here.sandbox.catalog.mutate({ update: 350, seed: 1 });
-  // By the clock of the source: later deltas of the run begin after the changes, however slow its requests are.
-  aheadMs = 60_000;
-  const run = await load(here.settings, 'delta');
+  // Later deltas of the run begin after the changes, less the overlap, by a clock that counts whole seconds.
+  await delay(4_000);
+  const run = await load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'delta');
   expect(run).toMatchObject({ state: 'complete', proof: 'open', updated: 350 });
   expect(store.watermark()).toBe(run.sourceTime);
   expect(store.watermark()).toBeGreaterThan(before);
