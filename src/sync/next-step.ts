@@ -1,5 +1,5 @@
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
-import { clockPutBack, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
+import { clockPutBack, clockPutForward, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -53,7 +53,11 @@ function toldUpTo(store: Reader, passes: readonly Pass[], overlapMs: number): nu
     const [clocks] = clockOf(store, pass);
     const later = passes.slice(at + 1).flatMap((one) => clockOf(store, one));
     if (clocks === undefined || clockPutBack(clocks, later, overlapMs) !== null) return [];
-    return steadyAt(store, pass.runId, clocks, overlapMs) ?? clocks.source;
+    const [first = clocks] = passClocks(store, pass.runId);
+    // The first settling delta tells what changed before the run. If later ones told it again, its windows would not join.
+    const steady =
+      at === 0 ? steadyAt(store, pass.runId, clocks, overlapMs) : clockPutForward([first], clocks, overlapMs);
+    return steady ?? clocks.source;
   });
   return told.at(-1) ?? null;
 }
