@@ -48,7 +48,7 @@ it('a wrong currency, which empties the prices of the whole mirror, makes the ru
   expect(problemsAt(db)).toEqual([`Run 2 ${title}. ${advice} See: npx catchword run 2`]);
 
   expect((await printed(['run', '2'])).stdout).toContain(lines);
-  expect((await printed(['runs'])).stdout).toContain(`\nrun 2: It ${title}.\n`);
+  expect((await printed(['runs'])).stdout).toContain(`\nrun 2: note: It ${title}.\n`);
   // It would end the brake for prices.
   const wrongAdvice = 'CATCHWORD_IGNORE_FIELDS';
   for (const verb of ['run 2', 'status']) expect((await printed(verb.split(' '))).stdout).not.toContain(wrongAdvice);

@@ -132,7 +132,7 @@ it('a run that settles shows until when and why it waits, has not removed anythi
     /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
   expect((await cli(['status'], settings, directory)).stdout).toMatch(text);
   expect((await cli(['run', '2'], settings, directory)).stdout).toMatch(text);
-  expect((await cli(['runs'], settings, directory)).stdout).toContain('settling');
+  expect((await cli(['runs'], settings, directory)).stdout).toContain('waiting for late changes');
   const json = JSON.parse((await cli(['run', '2', '--json'], settings, directory)).stdout) as Record<string, unknown>;
   expect(json).toMatchObject({ state: 'reading', settles_at: expect.stringMatching(/Z$/) as string, missing: 7 });
   expect(json).not.toHaveProperty('settlesAt');
