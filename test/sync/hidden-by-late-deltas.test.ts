@@ -8,46 +8,6 @@ import { names, scripted } from './scripted-place.ts';
 
 const HOUR = 3_600_000;
 
-it('a living product is kept although only the repair of a settling delta tells what joins two windows', {
-  tags: ['slow'],
-}, async () => {
-  const { shelf, fill, run, has } = await scripted(names(100), { CATCHWORD_MAX_PASSES: '1' });
-  await fill();
-  const created = names(20, 300);
-  const hide = () => {
-    while (shelf.list.indexOf('p120') < 20) shelf.list = [created.shift() ?? '', ...shelf.list];
-  };
-  const slip = () => shelf.erase(...shelf.list.slice(0, shelf.list.indexOf('p120') - 14));
-  const edited = Array.from({ length: 25 }, (_, at) => `p${141 + 2 * at}`);
-  shelf.onList = (before) => {
-    // 0 and 1: the first windows. 9 and 10: they are read again. 11 and 12: again, after the run has settled.
-    if (before === 9 || before === 11) hide();
-    if (before === 12) {
-      // p119 is touched, and moves behind p120. Deltas do not tell it yet.
-      shelf.list = shelf.list.flatMap((vbid) => (vbid === 'p119' ? [] : vbid === 'p120' ? ['p120', 'p119'] : [vbid]));
-    }
-    if (before === 1 || before === 10 || before === 12) slip();
-  };
-  shelf.onDelta = (before) => {
-    // The settling delta has two pages that share nothing: nine of its products vanish between them.
-    if (before === 2) {
-      for (const vbid of edited) shelf.edit(vbid, { edition: 2 });
-      shelf.told = edited;
-    }
-    if (before === 3) shelf.erase(...edited.slice(0, 9));
-    // The second settling delta, and the one after the windows that were read again.
-    if (before === 4 || before === 5) shelf.told = [];
-    // The settling delta is repaired.
-    if (before === 6) shelf.told = [...edited.slice(9), 'p119'];
-    if (before === 8) {
-      shelf.told = [];
-      shelf.erase('p119');
-    }
-  };
-  expect(await run()).toMatchObject({ removed: 0 });
-  expect(has('p120')).toBe(true);
-});
-
 it('a living product is kept although the clock of the source was put forward while the run settled', {
   tags: ['slow'],
 }, async () => {
