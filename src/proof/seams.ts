@@ -6,9 +6,9 @@ import { endOf, holdsEnd, isWhole, startOf, type WindowRead } from './plan.ts';
  * Two windows are *joined* by a product that is in both, that no delta tells of, and that both show alike: it was not
  * modified since the first of the two reads. If each window of the first pass is joined with the next one, directly or
  * through repairs, from the head of the list to its end, or to another head or end that a repair found, then every product
- * that existed, unmodified, during all reads is in one of the windows: docs/page-drift.md has the proof. Products that were modified join nothing, even where two
- * windows hold the same ones at the same places: a job that edits them in turn moves all of them past a product that
- * nothing touched.
+ * that existed, unmodified, during all reads is in one of the windows: docs/page-drift.md has the proof. Products that were
+ * modified join nothing, even where two windows hold the same ones at the same places: a job that edits them in turn moves
+ * all of them past a product that nothing touched.
  *
  * A source may list a product twice, and windows of both places hold it. But two pieces of one list overlap where one of
  * them ends: before what they share, and after it, one of them holds nothing. A few products that vanished from there

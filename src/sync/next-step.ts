@@ -48,15 +48,15 @@ function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): b
  * newest settling delta that was late enough. Neither counts if the clock was put back since: it was ahead. Null: none does.
  */
 function toldUpTo(store: Reader, passes: readonly Pass[], overlapMs: number): number | null {
+  const [first] = passes.flatMap((pass) => clockOf(store, pass));
   const told = passes.flatMap((pass, at) => {
     if (at > 0 && !hasWaited(store, passes, at, overlapMs)) return [];
     const [clocks] = clockOf(store, pass);
     const later = passes.slice(at + 1).flatMap((one) => clockOf(store, one));
     if (clocks === undefined || clockPutBack(clocks, later, overlapMs) !== null) return [];
-    const [first = clocks] = passClocks(store, pass.runId);
     // The first settling delta tells what changed before the run. If later ones told it again, its windows would not join.
     const steady =
-      at === 0 ? steadyAt(store, pass.runId, clocks, overlapMs) : clockPutForward([first], clocks, overlapMs);
+      at === 0 ? steadyAt(store, pass.runId, clocks, overlapMs) : clockPutForward([first ?? clocks], clocks, overlapMs);
     return steady ?? clocks.source;
   });
   return told.at(-1) ?? null;

@@ -47,7 +47,7 @@ function whyPartial({ missing }: Judgement & { readonly kind: 'partial' }, body:
   return `the delta shows it without ${missing.join(', ')}${deleted}`;
 }
 
-/** Products that show whether each has a member. */
+/** Products of the mirror that show whether a member is common. */
 const COMMON_SAMPLE = 100;
 
 /** Of a page of a delta: the members of its items, and how many products it shows without one that the mirror has. */
@@ -109,14 +109,16 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const isList = from === null && lookedUp === undefined;
   const ids = [...captured.ids];
 
+  function formNow() {
+    form ??= formOf(store, captured);
+    return form;
+  }
+
   const rules: JudgeRules = {
     ...context,
     isDelta: from !== null,
-    without: (name) => {
-      form ??= formOf(store, captured);
-      return form.without(name);
-    },
-    isCommon: (name) => form?.isCommon(name) ?? true,
+    without: (name) => formNow().without(name),
+    isCommon: (name) => formNow().isCommon(name),
     isBehind: ({ id, vbid }) =>
       isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
     isOutdated: ({ id }) => {

@@ -8,6 +8,11 @@ import { names, scripted } from './scripted-place.ts';
 
 const HOUR = 3_600_000;
 
+/** p119 moves behind p120. */
+function touched(list: readonly string[]): string[] {
+  return list.flatMap((vbid) => (vbid === 'p119' ? [] : vbid === 'p120' ? ['p120', 'p119'] : [vbid]));
+}
+
 it('a living product is kept although the clock of the source was put forward while the run settled', {
   tags: ['slow'],
 }, async () => {
@@ -30,7 +35,7 @@ it('a living product is kept although the clock of the source was put forward wh
     // A second before the settling delta, p119 was touched, and moved behind p120; deltas tell it two seconds later.
     if (before === 2) {
       touchedAt = Date.now() - 1_000;
-      shelf.list = shelf.list.flatMap((vbid) => (vbid === 'p119' ? [] : vbid === 'p120' ? ['p120', 'p119'] : [vbid]));
+      shelf.list = touched(shelf.list);
       source.aheadMs = HOUR;
     }
     shelf.told = from <= touchedAt && Date.now() >= touchedAt + 2_000 ? ['p119'] : [];
@@ -69,7 +74,7 @@ it('a living product is kept although the clock of the source was put forward ri
     if (before === 0) touchedAt = Date.now() - 100;
     if (before !== 1) return;
     // The list shows it now: p119 moves behind p120, which slips into the first window.
-    shelf.list = shelf.list.flatMap((vbid) => (vbid === 'p119' ? [] : vbid === 'p120' ? ['p120', 'p119'] : [vbid]));
+    shelf.list = touched(shelf.list);
     shelf.erase(...names(5));
   };
   shelf.onDelta = (_before, _page, from) => {
