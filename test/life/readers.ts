@@ -45,7 +45,10 @@ for line in sys.stdin:
         print('failed:', repr(error), flush=True)
 `;
 
-/** Deleted files of the mirror that the process has open: its writes to them are lost. */
+/**
+ * Deleted files of the mirror that the process has open: its writes to them are lost. A lock file is none of them: its
+ * holder deletes it right before it releases it.
+ */
 function deletedFiles(pid: number | null, db: string): string[] {
   if (pid === null) return [];
   const directory = `/proc/${pid}/fd`;
@@ -57,7 +60,9 @@ function deletedFiles(pid: number | null, db: string): string[] {
         return '';
       }
     });
-    return links.filter((link) => link.startsWith(db) && link.endsWith(' (deleted)'));
+    return links.filter(
+      (link) => link.startsWith(db) && link.endsWith(' (deleted)') && !link.endsWith('.lock (deleted)'),
+    );
   } catch {
     // It has ended.
     return [];
