@@ -63,10 +63,17 @@ export function readProgram(program: readonly Instruction[]) {
 
   const writerOf = (...given: Parameters<typeof writersOf>): Instruction | undefined => writersOf(...given).at(-1);
 
-  /** The text of a register that holds a literal. Literals are often loaded at the end of a program, where it starts. */
+  /**
+   * The text of a register that holds a literal, whichever branch the program takes. Literals are often loaded at the end of a
+   * program, where it starts.
+   */
   function literalIn(register: number, addr: number): string | null {
-    const writer =
-      writerOf(register, addr) ?? program.findLast(({ opcode, p2 }) => opcode === 'String8' && p2 === register);
+    const last = writerOf(register, addr);
+    const isPassed = ({ addr: at, p2 }: Instruction): boolean =>
+      last !== undefined && at < last.addr && p2 > last.addr && p2 <= addr;
+    // CASE and coalesce() lead past it, with what another branch has written.
+    if (of('Goto', 'NotNull').some(isPassed)) return null;
+    const writer = last ?? program.findLast(({ opcode, p2 }) => opcode === 'String8' && p2 === register);
     return writer?.opcode === 'String8' ? writer.p4 : null;
   }
 

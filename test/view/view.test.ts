@@ -59,6 +59,8 @@ const FILTERS = [
   'EXISTS (SELECT 1 FROM json_each(sales_rights) WHERE value = title OR value = edition)',
   "EXISTS (SELECT 1 FROM json_each(body) v, json_each(iif(v.type = 'array', v.value, '[]')) w WHERE v.type <> w.type)",
   "(SELECT group_concat((value->>'sku') || length(value)) FROM json_each(body, '$.variants')) IS NULL",
+  "(language, format) IN (('en', 'epub'), ('cs', 'pdf'))",
+  'language IN (SELECT value FROM json_each(\'["en","cs"]\'))',
 ];
 
 describe.skipIf(!sqliteToolsAvailable)('a filter', () => {
@@ -219,6 +221,17 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
     "EXISTS (SELECT 1 FROM json_each(body, '$.a') v, json_each(v.value, '$.' || v.value) w WHERE w.path = 'x')",
     /path of json_each must be a/,
   ],
+  // One branch has a literal, and another one has not.
+  [
+    "length((SELECT group_concat(w.path) FROM json_each(body, iif(vbid = 'A', '$.' || title, '$.a')) w)) > 1",
+    /path of json_each must be a/,
+  ],
+  [
+    "EXISTS (SELECT 1 FROM json_each(body, coalesce(title, '$.a')) w WHERE w.path = 'x')",
+    /path of json_each must be a/,
+  ],
+  // A literal of bytes is copied for each element, too.
+  [`length((SELECT group_concat(x'${'61'.repeat(500)}') FROM json_each(body, '$.a'))) > 1`, /reads and makes more/],
   // SQLite evaluates what stands behind GROUP BY for each group.
   [
     "EXISTS (SELECT 1 FROM json_each(body, '$.a') v GROUP BY v.key HAVING length(title || v.key) = 0)",
@@ -310,6 +323,8 @@ describe('the members that a view reads', () => {
     ["body LIKE '%x%'", 'title', null],
     ['json_extract(body, title) = 1', 'title', null],
     ["json_extract(body, '$.a', '$.b') = 1", 'title', null],
+    ["body->>iif(language = 'en', 'usd', 'eur') > 10", 'title', null],
+    ["json_extract(body, coalesce(format, '$.a')) = 1", 'title', null],
     ["EXISTS (SELECT 1 FROM json_each(body) WHERE key = 'x')", 'title', null],
     ["json_extract(lower(body), '$.a') = 1", 'title', null],
     ["title = 'x'", null, null],
