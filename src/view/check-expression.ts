@@ -78,6 +78,14 @@ type Invalid = (problem: string, hint?: string) => CatchwordError;
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\/|[A-Za-z_]\w*|\S/g;
 
 /**
+ * The expression, with a sign before each EXISTS, which changes nothing but how SQLite evaluates it: it would read the list of
+ * an EXISTS again for each element of another one that AND joins with it.
+ */
+export function withListsApart(text: string): string {
+  return text.replace(TOKEN, (token) => (/^exists$/i.test(token) ? `+${token}` : token));
+}
+
+/**
  * Rejects what would let SQLite work long before there is a program: it copies the columns of a query in FROM into each
  * place that names them. GROUP BY, whose subroutine for each group is not within the loop that calls it. And a parenthesis
  * that closes one that the expression did not open.
@@ -118,7 +126,7 @@ function openAnalysis(): Database {
 const analysis = onFirstUse(openAnalysis);
 
 function explain(sqlite: Database, text: string): Instruction[] {
-  return sqlite.prepare<[], Instruction>(`EXPLAIN SELECT 1 FROM catalog WHERE (\n${text}\n)`).all();
+  return sqlite.prepare<[], Instruction>(`EXPLAIN SELECT 1 FROM catalog WHERE (\n${withListsApart(text)}\n)`).all();
 }
 
 function unprepared(error: unknown, invalid: Invalid): CatchwordError {

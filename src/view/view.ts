@@ -6,7 +6,7 @@ import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnSql } from '../store/schema/product-views.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
-import { checkExpression, type Expression, HINT, type ViewErrorCode } from './check-expression.ts';
+import { checkExpression, type Expression, HINT, type ViewErrorCode, withListsApart } from './check-expression.ts';
 import { fieldList, isFieldList } from './field-list.ts';
 
 /** A filter and a choice of fields, as a user wrote them. Without either, a reader gets every product whole. */
@@ -102,7 +102,7 @@ export function compileView(
   const judge =
     filter === null && made === null
       ? null
-      : prepareJudge(query, made === null ? names.where : names.fields, code ?? 'CONFIG_INVALID');
+      : prepareJudge(withListsApart(query), made === null ? names.where : names.fields, code ?? 'CONFIG_INVALID');
   let failures: ReturnType<View['failures']> = { count: 0, last: null };
 
   function viewOf(vbid: string, body: string): string | null {
