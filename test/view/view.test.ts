@@ -201,6 +201,8 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
   [`trim(body, '${'a'.repeat(201)}') = title LIKE '${'a'.repeat(200)}'`, /searches for more than 400 characters/],
   [Array.from({ length: 101 }, () => 'lower(body) = 1').join(' OR '), /calls functions more than 100 times/],
   [`EXISTS (SELECT 1 FROM json_each(body) WHERE ${'lower('.repeat(85)}value${')'.repeat(85)})`, /too much for each/],
+  [OF_ELEMENTS(Array.from({ length: 33 }, () => "v.value->>'a' = 1").join(' OR ')), /too much for each/],
+  [OF_ELEMENTS(Array.from({ length: 70 }, () => "v.fullkey = 'a'").join(' OR ')), /too much for each/],
   [`EXISTS (SELECT 1 FROM json_each(body) WHERE value LIKE '%${'a'.repeat(40)}')`, /searches for more than 400/],
   [`EXISTS (SELECT 1 FROM json_each(body) WHERE value = '${'a'.repeat(51)}')`, /at most 50 characters/],
   [Array.from({ length: 34 }, () => 'body').join(' || '), /more than 32 times/],
