@@ -14,8 +14,6 @@ import { type Instruction, type Program, readProgram } from './sql-program.ts';
 
 /** What an expression reads. */
 export interface Expression {
-  /** Columns of the view `catalog`. */
-  readonly columns: ReadonlySet<string>;
   /** Top-level members of the product; null if all. */
   readonly keys: ReadonlySet<string> | null;
 }
@@ -246,7 +244,7 @@ function readsOf(program: Program): Expression {
   const keys = COLUMNS.filter(({ column }) => columns.has(column)).map(({ key }) => key);
   const fromBody = loaded.filter(({ p2 }) => p2 === BODY).map((one) => keyFromBody(program, one));
   const isKnown = (key: string | null): key is string => key !== null;
-  return { columns, keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
+  return { keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
 }
 
 /**
