@@ -14,8 +14,6 @@ import { type Instruction, type Program, readProgram } from './sql-program.ts';
 
 /** What an expression reads. */
 export interface Expression {
-  /** Columns of the view `catalog`. */
-  readonly columns: ReadonlySet<string>;
   /** Top-level members of the product; null if all. */
   readonly keys: ReadonlySet<string> | null;
 }
@@ -78,6 +76,14 @@ type Invalid = (problem: string, hint?: string) => CatchwordError;
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\/|[A-Za-z_]\w*|\S/g;
 
 /**
+ * The expression, with a sign before each EXISTS, which changes nothing but how SQLite evaluates it: it would read the list of
+ * an EXISTS again for each element of another one that AND joins with it.
+ */
+export function withListsApart(text: string): string {
+  return text.replace(TOKEN, (token) => (/^exists$/i.test(token) ? `+${token}` : token));
+}
+
+/**
  * Rejects what would let SQLite work long before there is a program: it copies the columns of a query in FROM into each
  * place that names them. GROUP BY, whose subroutine for each group is not within the loop that calls it. And a parenthesis
  * that closes one that the expression did not open.
@@ -118,7 +124,7 @@ function openAnalysis(): Database {
 const analysis = onFirstUse(openAnalysis);
 
 function explain(sqlite: Database, text: string): Instruction[] {
-  return sqlite.prepare<[], Instruction>(`EXPLAIN SELECT 1 FROM catalog WHERE (\n${text}\n)`).all();
+  return sqlite.prepare<[], Instruction>(`EXPLAIN SELECT 1 FROM catalog WHERE (\n${withListsApart(text)}\n)`).all();
 }
 
 function unprepared(error: unknown, invalid: Invalid): CatchwordError {
@@ -238,7 +244,7 @@ function readsOf(program: Program): Expression {
   const keys = COLUMNS.filter(({ column }) => columns.has(column)).map(({ key }) => key);
   const fromBody = loaded.filter(({ p2 }) => p2 === BODY).map((one) => keyFromBody(program, one));
   const isKnown = (key: string | null): key is string => key !== null;
-  return { columns, keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
+  return { keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
 }
 
 /**

@@ -32,6 +32,8 @@ const ADDS = /^(json_(array|object|quote|group_array|group_object)|group_concat|
 const COLUMN_PRODUCTS: Readonly<Record<number, number>> = { 2: 0, 4: 0, 5: 0, 6: 30, 7: 30, 9: 30 };
 /** The longest text of a number, or of a type, in characters. */
 const NUMBER_CHARACTERS = 24;
+/** The longest that JSON writes for a byte, in characters: `\u0001`. */
+const ESCAPED_BYTE = 6;
 
 /** Functions that make JSON. An escaped text may be twice as long. */
 const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
@@ -69,8 +71,8 @@ const FIRST_NUMERIC = 0x43;
  * that this file does not name is refused, because its cost is not known.
  */
 const FREE = new Set(
-  `AddImm AggFinal BeginSubrtn Blob Close CollSeq DecrJumpZero Delete FilterAdd Found Goto Halt IdxInsert IdxLE IfNotZero IfPos
-   IsNull Last Next Noop NotFound NotNull NullRow OffsetLimit Once OpenEphemeral OpenRead ResultRow Return Rewind SeekRowid
+  `AddImm AggFinal BeginSubrtn Close CollSeq DecrJumpZero Delete Filter FilterAdd Found Goto Halt IdxInsert IdxLE IfNotZero
+   IfPos IsNull Last Next Noop NotFound NotNull NullRow OffsetLimit Once OpenEphemeral OpenRead ResultRow Return Rewind SeekRowid
    Sequence Sort Transaction VNext VOpen ZeroOrNull`.split(/\s+/),
 );
 
@@ -183,6 +185,7 @@ export function costOf(program: readonly Instruction[], { loopAround }: Pick<Pro
       cost += all;
       recorded = Math.max(recorded, all);
     } else if (opcode === 'String8') write(p2, 0, JSON.stringify(p4 ?? '').length);
+    else if (opcode === 'Blob') write(p2, 0, ESCAPED_BYTE * p1);
     else if (/^(Null|Integer|Int64|Real)$/.test(opcode)) write(p2, 0);
     else if (/^(Copy|SCopy|Move)$/.test(opcode)) {
       const count = { Copy: p3 + 1, Move: p3 }[opcode] ?? 1;

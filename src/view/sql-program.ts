@@ -25,6 +25,17 @@ const CALLS = ['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'Agg
 const MOST_ARGS = 8;
 /** How many times as long as others these instructions take (measured), or what reads the text that they make. */
 const WEIGHTS: Readonly<Record<string, number>> = { Function: 3, PureFunc: 3, IdxInsert: 25, Concat: 20 };
+/** Functions of JSON parse the element again. */
+const PARSES_JSON = /^(json|->)/;
+const JSON_WEIGHT = 6;
+/** The column `fullkey` of `json_each`, a text that is made for each element. */
+const FULLKEY = 6;
+const FULLKEY_WEIGHT = 3;
+
+function weightOf({ opcode, p2, p4 }: Instruction): number {
+  if (opcode === 'Function' && PARSES_JSON.test(p4 ?? '')) return JSON_WEIGHT;
+  return opcode === 'VColumn' && p2 === FULLKEY ? FULLKEY_WEIGHT : (WEIGHTS[opcode] ?? 1);
+}
 
 export function readProgram(program: readonly Instruction[]) {
   const of = (...opcodes: string[]): Instruction[] => program.filter(({ opcode }) => opcodes.includes(opcode));
@@ -63,10 +74,17 @@ export function readProgram(program: readonly Instruction[]) {
 
   const writerOf = (...given: Parameters<typeof writersOf>): Instruction | undefined => writersOf(...given).at(-1);
 
-  /** The text of a register that holds a literal. Literals are often loaded at the end of a program, where it starts. */
+  /**
+   * The text of a register that holds a literal, whichever branch the program takes. Literals are often loaded at the end of a
+   * program, where it starts.
+   */
   function literalIn(register: number, addr: number): string | null {
-    const writer =
-      writerOf(register, addr) ?? program.findLast(({ opcode, p2 }) => opcode === 'String8' && p2 === register);
+    const last = writerOf(register, addr);
+    const isPassed = ({ addr: at, p2 }: Instruction): boolean =>
+      last !== undefined && at < last.addr && p2 > last.addr && p2 <= addr;
+    // CASE and coalesce() lead past it, with what another branch has written.
+    if (of('Goto', 'NotNull').some(isPassed)) return null;
+    const writer = last ?? program.findLast(({ opcode, p2 }) => opcode === 'String8' && p2 === register);
     return writer?.opcode === 'String8' ? writer.p4 : null;
   }
 
@@ -111,8 +129,8 @@ export function readProgram(program: readonly Instruction[]) {
     literalIn,
     isOfElement,
     calls: of(...CALLS).map(callOf),
-    /** The instructions of loops, each as often as `WEIGHTS` says. */
-    loopCost: program.reduce((sum, { addr, opcode }) => sum + (loopAround(addr) ? (WEIGHTS[opcode] ?? 1) : 0), 0),
+    /** The instructions of loops, each as often as `weightOf` says. */
+    loopCost: program.reduce((sum, one) => sum + (loopAround(one.addr) ? weightOf(one) : 0), 0),
     /** Jumps back, except by a loop, and to the beginning. */
     jumpsBack: of('Goto').filter(({ addr, p2 }) => p2 > 1 && p2 < addr),
   };

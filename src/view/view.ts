@@ -6,7 +6,7 @@ import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnSql } from '../store/schema/product-views.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
-import { checkExpression, type Expression, HINT, type ViewErrorCode } from './check-expression.ts';
+import { checkExpression, type Expression, HINT, type ViewErrorCode, withListsApart } from './check-expression.ts';
 import { fieldList, isFieldList } from './field-list.ts';
 
 /** A filter and a choice of fields, as a user wrote them. Without either, a reader gets every product whole. */
@@ -51,9 +51,13 @@ function withKey(vbid: string, members: Map<string, string>): string {
 /** One for all views: a connection takes 60 kB, which are not freed before the garbage collector runs. */
 const connection = onFirstUse(openForTexts);
 
-/** SQL: of the parameters (the key, the product), a row as the view `catalog` has it, with these columns. */
-function rowSql(columns: ReadonlySet<string>): string {
-  const read = COLUMNS.filter(({ column }) => columns.has(column)).map(
+/**
+ * SQL: of the parameters (the key, the product), a row as the view `catalog` has it, with the columns that expressions name,
+ * read or not: SQLite needs `title` for `title = 'x' OR 1`, too.
+ */
+function rowSql(expressions: string): string {
+  const words = new Set(expressions.toLowerCase().match(/\w+/g));
+  const read = COLUMNS.filter(({ column }) => words.has(column)).map(
     (field) => `, ${columnSql(field)} AS ${field.column}`,
   );
   return `SELECT vbid, body${read.join('')} FROM (SELECT CAST(? AS TEXT) AS vbid, CAST(? AS TEXT) AS body)`;
@@ -95,14 +99,13 @@ export function compileView(
   const both = JSON.stringify([where, fields]);
   const digest = createHash('sha256').update(both).digest('hex').slice(0, 12);
 
-  const columns = new Set([...(filter?.columns ?? []), ...(made?.columns ?? [])]);
   const value = made === null ? '1' : `(\n${fields}\n)`;
   // With LIMIT, SQLite computes each column once, not for each element that json_each reads.
-  const query = `SELECT ${value} FROM (${rowSql(columns)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`;
+  const query = `SELECT ${value} FROM (${rowSql(`${where} ${value}`)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`;
   const judge =
     filter === null && made === null
       ? null
-      : prepareJudge(query, made === null ? names.where : names.fields, code ?? 'CONFIG_INVALID');
+      : prepareJudge(withListsApart(query), made === null ? names.where : names.fields, code ?? 'CONFIG_INVALID');
   let failures: ReturnType<View['failures']> = { count: 0, last: null };
 
   function viewOf(vbid: string, body: string): string | null {
