@@ -4,7 +4,9 @@ import { constants } from 'node:http2';
 import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
-const { exports, optionalDependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { exports, dependencies, optionalDependencies, peerDependencies } = JSON.parse(
+  readFileSync('package.json', 'utf8'),
+);
 
 /** @type {import('esbuild').BuildOptions} */
 const options = {
@@ -23,8 +25,9 @@ const parts = [...readFileSync(LOADER, 'utf8').matchAll(LOADS)].map(
   ([, names, from]) => `export ${names} from ${from};`,
 );
 if (parts.length === 0) throw new Error(`${LOADER} loads nothing`);
-await build({
+const drizzle = await build({
   ...options,
+  metafile: true,
   stdin: { contents: parts.join('\n'), resolveDir: '.' },
   outfile: LOADER,
   external: ['better-sqlite3'],
@@ -52,9 +55,10 @@ const DYNAMIC = /\bimport\('(\.[^']+)'\)/g;
 const compiled = readdirSync('dist', { recursive: true, encoding: 'utf8' }).map((name) => join('dist', name));
 
 /*
- * Bundles the programs with the packages that are always installed: loading the 380 files of a `sync` one by one took most
- * of its time. Optional packages stay outside, because they may be missing. All files of the bundle are in dist itself, so
- * that a path relative to `import.meta.url` means the same in each.
+ * Bundles the programs with the packages that only they use, which are devDependencies for that reason, and with those of
+ * the library: loading the 380 files of a `sync` one by one took most of its time. Packages with compiled code, or with
+ * files that they read, stay outside, and optional ones, because they may be missing. All files of the bundle are in dist
+ * itself, so that a path relative to `import.meta.url` means the same in each.
  *
  * esbuild puts modules into one file if the same entries load them: programs, and modules that are imported on demand. A
  * `sync` would load 70 such files. So an entry that loads one of the modules of `status` loads all of them, which makes
@@ -67,9 +71,20 @@ for (const file of compiled.filter((one) => one.endsWith('.js'))) {
   for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(DYNAMIC)) entries.add(join(dirname(file), name));
 }
 
+/**
+ * The text of a file for the bundle: what it loads when it needs it belongs to the bundle, too.
+ * @param {string} file
+ */
+function textOf(file) {
+  const text = readFileSync(file, 'utf8');
+  return text.includes('const load = createRequire(import.meta.url);')
+    ? text.replaceAll(/\bload\(/g, 'require(')
+    : text;
+}
+
 /** @param {string} file */
 function withShared(file) {
-  const text = readFileSync(file, 'utf8');
+  const text = textOf(file);
   if (!entries.has(file) || ofSync.has(file) || ofStatus.has(file)) return text;
   const loaded = [...reachedFrom(file, STATIC)];
   const own = [
@@ -115,11 +130,16 @@ const modules = {
   },
 };
 
+/** Packages that the library loads as files of their own, and the programs as a part of the bundle. */
+const OF_LIBRARY = new Set(['@rgrove/parse-xml', 'ipaddr.js', 'undici', 'zod']);
+
 const programs = {
   ...options,
   outdir: 'dist',
   entryNames: '[name]',
-  external: Object.keys({ ...optionalDependencies, ...peerDependencies }),
+  external: Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }).filter(
+    (name) => !OF_LIBRARY.has(name),
+  ),
   // For packages in CommonJS.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
@@ -137,13 +157,19 @@ const SMALL = ['sync/fast/page-worker', 'store/file/copy-program', 'http/search-
 const small = await build({ ...programs, entryPoints: SMALL.map((name) => `dist/${name}.js`) });
 
 /* The licences of the packages in the bundle, which ask that copies of the code have them. */
-const bundles = [large, small];
+const bundles = [drizzle, large, small];
 const inputs = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const packages = new Set(inputs.flatMap((file) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []));
-const licences = [...packages].sort().map((directory) => {
-  const name = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one));
-  if (name === undefined) throw new Error(`${directory} has no licence`);
-  return `${directory.replace('node_modules/', '')}\n\n${readFileSync(join(directory, name), 'utf8')}`;
+const sources = [...packages].sort().map((directory) => {
+  const file = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one));
+  const { license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  return { directory, license, text: file === undefined ? undefined : readFileSync(join(directory, file), 'utf8') };
+});
+const licences = sources.map(({ directory, license, text }) => {
+  // drizzle-orm only names its licence.
+  const found = text ?? sources.find((one) => one.license === license && one.text !== undefined)?.text;
+  if (found === undefined) throw new Error(`${directory} has no licence`);
+  return `${directory.replace('node_modules/', '')}\n\n${found}`;
 });
 writeFileSync('dist/bundled-licences.txt', licences.join('\n\n'));
 

@@ -14,7 +14,7 @@ const LOCK = z.object({
   ),
 });
 
-/** A package that is installed with catchword. */
+/** A package that is installed with catchword, or is a part of its programs. */
 export interface Installed {
   readonly name: string;
   /** An SPDX expression; null if the package names none. */
@@ -22,16 +22,19 @@ export interface Installed {
   readonly hasInstallScript: boolean;
 }
 
-/** Reads the lock file: which packages are installed with catchword, each once. */
+const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+/** Reads the lock file and the bundle: which packages users get with catchword, each once. */
 export function installedPackages(): readonly Installed[] {
-  const lock = LOCK.parse(JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')));
+  const lock = LOCK.parse(JSON.parse(read('package-lock.json')));
+  const bundled = new Set(read('dist/bundled-licences.txt').split('\n'));
   const byName = new Map<string, Installed>();
   for (const [path, { license = null, dev = false, link = false, hasInstallScript = false }] of Object.entries(
     lock.packages,
   )) {
-    // catchword itself, and its own packages.
-    if (!path.startsWith('node_modules/') || link || dev) continue;
     const name = path.split('node_modules/').at(-1) ?? '';
+    // catchword itself, its own packages, and tools.
+    if (!path.startsWith('node_modules/') || link || (dev && !bundled.has(name))) continue;
     byName.set(`${name} ${license}`, { name, license, hasInstallScript });
   }
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -47,8 +50,8 @@ export function licensesPage(): string {
   return `${[
     '# Licences',
     GENERATED,
-    'catchword has the MIT licence. These packages are installed with it, each under the licence that it names. The ' +
-      'programs in `dist` contain some of them, with the texts of their licences in `dist/bundled-licences.txt`.',
+    'catchword has the MIT licence. These packages are installed with it or are a part of its programs, each under the licence ' +
+      'that it names. `dist/bundled-licences.txt` has the texts for the programs.',
     tableOf(
       ['licence', 'packages'],
       rows.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
