@@ -85,7 +85,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/unreadable.test.ts',
     'a window that is read in narrower ones ends the list at its total',
     'src/sync/unread-windows.ts',
-    'settle(window, isLeast ? null : window.perPage, numItems);',
+    'settle(window, isGivenUp ? null : window.perPage, numItems);',
     'settle(window, null, numItems);',
   ),
   bugFor(
