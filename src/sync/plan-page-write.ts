@@ -28,7 +28,9 @@ export interface DraftContext
     Pick<JudgeRules, 'hasList' | 'notInDeltas'> {
   readonly store: Reader;
   readonly runId: number;
-  readonly reads: Pick<AppliedReads, 'productsAfter' | 'sideOf' | 'hasFront'>;
+  readonly reads: Pick<AppliedReads, 'productsAfter' | 'sideOf' | 'hasFront' | 'isListed'>;
+  /** As `JudgeRules` says; without those of which the list of this run says itself that they are gone, or restored. */
+  readonly goneInDeltas: Set<string>;
   /** Keys of products of which the previous full run has found two contents in the list: the first one may come later. */
   readonly twice: ReadonlySet<string>;
 }
@@ -72,22 +74,23 @@ function formOf({ products }: Reader, { items, ids }: WaitingPage) {
 }
 
 /** Members that deltas left out before and that this page of a delta shows. */
-function shownAgain({ store, notInDeltas }: DraftContext, captured: WaitingPage, form?: ReturnType<typeof formOf>) {
-  if (captured.items === null || !notInDeltas?.size) return [];
-  const { shown } = form ?? formOf(store, captured);
-  return [...notInDeltas].filter((name) => shown.has(name));
+function shownAgain({ notInDeltas }: DraftContext, { items }: WaitingPage, form: () => ReturnType<typeof formOf>) {
+  if (items === null || !notInDeltas?.size) return [];
+  return [...notInDeltas].filter((name) => form().shown.has(name));
 }
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, reads, twice, volatileFields } = context;
+  const { store, reads, twice, goneInDeltas, volatileFields } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Items of a delta that is in another form than the list. */
   const partial: RejectedItem[] = [];
   /** Members that such items leave out. */
   const leftOut = new Set<string>();
-  let form: ReturnType<typeof formOf> | undefined;
+  const form = onFirstUse(() => formOf(store, captured));
+  /** Keys of products that this delta says are gone, and that the list of the run shows. */
+  const gone: string[] = [];
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
   /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
@@ -109,16 +112,11 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const isList = from === null && lookedUp === undefined;
   const ids = [...captured.ids];
 
-  function formNow() {
-    form ??= formOf(store, captured);
-    return form;
-  }
-
   const rules: JudgeRules = {
     ...context,
     isDelta: from !== null,
-    without: (name) => formNow().without(name),
-    isCommon: (name) => formNow().isCommon(name),
+    without: (name) => form().without(name),
+    isCommon: (name) => form().isCommon(name),
     isBehind: ({ id, vbid }) =>
       isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
     isOutdated: ({ id }) => {
@@ -151,7 +149,10 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     }
     if (known === undefined) return id;
     shown.delete(id);
-    const isKept = found.kind === 'same' || found.kind === 'withdrawn' || found.kind === 'partial';
+    if (isList && found.kind !== 'gone') goneInDeltas.delete(vbid);
+    const isStillGone = known.removed && found.kind === 'same' && goneInDeltas.has(vbid);
+    if (from !== null && (isStillGone || (found.kind === 'withdrawn' && reads.isListed(id)))) gone.push(vbid);
+    const isKept = ['same', 'withdrawn', 'partial', 'gone'].includes(found.kind);
     if (isKept && !sameContent(known.body, product.body, volatileFields)) {
       shown.set(id, contentDigest(product.body, volatileFields));
     }
@@ -195,6 +196,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     rows,
     partial,
     leftOut,
+    gone,
     shownAgain: from === null ? [] : shownAgain(context, captured, form),
     outdatedFrom,
   };

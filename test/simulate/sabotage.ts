@@ -89,6 +89,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     'settle(window, null, numItems);',
   ),
   bugFor(
+    'test/sync/delta-form.test.ts',
+    'the list restores a product each time that deltas say is gone',
+    'src/sync/judge-item.ts',
+    "return { kind: 'gone' };",
+    "return { kind: 'changed', change: difference(known.body, product.body) };",
+  ),
+  bugFor(
+    'test/sync/refused-deltas.test.ts',
+    'a delta that is answered with trouble each time fails the run',
+    'src/sync/unread-windows.ts',
+    'pass > 0 && from !== null;',
+    'pass < 0 && from !== null;',
+  ),
+  bugFor(
     'test/sync/unreadable.test.ts',
     'products that cannot be read do not open the run',
     'src/sync/open-reasons.ts',
