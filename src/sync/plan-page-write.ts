@@ -84,13 +84,9 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const { store, reads, twice, goneInDeltas, volatileFields } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
-  /** Items of a delta that is in another form than the list. */
-  const partial: RejectedItem[] = [];
-  /** Members that such items leave out. */
-  const leftOut = new Set<string>();
   const form = onFirstUse(() => formOf(store, captured));
-  /** Keys of products that this delta says are gone, and that the list of the run shows. */
-  const gone: string[] = [];
+  /** Of a delta: items in another form than the list, the members that they leave out, and keys of products that it says are gone. */
+  const [partial, leftOut, gone]: [RejectedItem[], Set<string>, string[]] = [[], new Set(), []];
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
   /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
