@@ -90,10 +90,10 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bugFor(
     'test/sync/delta-form.test.ts',
-    'the list restores a product each time that deltas say is gone',
+    'deltas remove a product each time that the list shows',
     'src/sync/judge-item.ts',
-    "return { kind: 'gone' };",
-    "return { kind: 'changed', change: difference(known.body, product.body) };",
+    "return { kind: 'listed' };",
+    "return { kind: 'withdrawn' };",
   ),
   bugFor(
     'test/sync/refused-deltas.test.ts',
