@@ -115,7 +115,7 @@ export function noteTexts({ evidence }: Pick<Run, 'evidence'>): string[] {
   }
   if (gone.length > 0) {
     const found = `${plural(gone.length, 'product')} gone that the list shows: ${keysText(gone, gone.length)}`;
-    texts.push(`Deltas call ${found}. If the list of the next full run shows them again, the list counts.`);
+    texts.push(`Deltas call ${found}. What the deltas say counts.`);
   }
   return texts;
 }

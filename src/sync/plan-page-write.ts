@@ -29,8 +29,8 @@ export interface DraftContext
   readonly store: Reader;
   readonly runId: number;
   readonly reads: Pick<AppliedReads, 'productsAfter' | 'sideOf' | 'hasFront' | 'isListed'>;
-  /** Keys of products that the list of the previous full run has shown although its deltas say that they are gone. */
-  readonly goneInDeltas: ReadonlySet<string>;
+  /** As `JudgeRules` says; without those of which the list of this run says itself that they are gone, or restored. */
+  readonly goneInDeltas: Set<string>;
   /** Keys of products of which the previous full run has found two contents in the list: the first one may come later. */
   readonly twice: ReadonlySet<string>;
 }
@@ -115,7 +115,6 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     isCommon: (name) => form().isCommon(name),
     isBehind: ({ id, vbid }) =>
       isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
-    isListed: ({ id, vbid }) => goneInDeltas.has(vbid) && (context.hasList !== true || reads.isListed(id)),
     isOutdated: ({ id }) => {
       later ??= reads.productsAfter(pass, momentOf(captured.response));
       return later.has(id);
@@ -146,9 +145,10 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     }
     if (known === undefined) return id;
     shown.delete(id);
-    const isContradicted = found.kind === 'withdrawn' && from !== null && reads.isListed(id);
-    if (found.kind === 'listed' || isContradicted) gone.push(vbid);
-    const isKept = ['same', 'withdrawn', 'partial', 'listed'].includes(found.kind);
+    if (isList && found.kind !== 'gone') goneInDeltas.delete(vbid);
+    const isStillGone = known.removed && found.kind === 'same' && goneInDeltas.has(vbid);
+    if (from !== null && (isStillGone || (found.kind === 'withdrawn' && reads.isListed(id)))) gone.push(vbid);
+    const isKept = ['same', 'withdrawn', 'partial', 'gone'].includes(found.kind);
     if (isKept && !sameContent(known.body, product.body, volatileFields)) {
       shown.set(id, contentDigest(product.body, volatileFields));
     }

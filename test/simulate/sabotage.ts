@@ -90,10 +90,10 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bugFor(
     'test/sync/delta-form.test.ts',
-    'deltas remove a product each time that the list shows',
+    'the list restores a product each time that deltas say is gone',
     'src/sync/judge-item.ts',
-    "return { kind: 'listed' };",
-    "return { kind: 'withdrawn' };",
+    "return { kind: 'gone' };",
+    "return { kind: 'changed', change: difference(known.body, product.body) };",
   ),
   bugFor(
     'test/sync/refused-deltas.test.ts',
