@@ -31,6 +31,7 @@ export interface ListEvidence {
   readonly seams: string;
 }
 
+/** The figures behind a run's proof. */
 /** What a run found out about the form of its deltas. */
 export interface InPart {
   /** Items that show a product in part. */
@@ -39,11 +40,8 @@ export interface InPart {
   readonly leftOut: readonly string[];
   /** Members that an earlier run found left out, and that deltas of this one show. */
   readonly shown: readonly string[];
-  /** Keys of some products that its deltas say are gone, although its list shows them; absent: none. */
-  readonly gone?: readonly string[];
 }
 
-/** The figures behind a run's proof. */
 export interface Evidence {
   /** How its lists were joined when it last judged their seams. */
   readonly lists: readonly ListEvidence[];

@@ -95,14 +95,9 @@ export function warningText({ evidence, unusual, updated }: Run): string | null 
   return `It ${Object.values(told).join('. ')}`;
 }
 
-function keysText(vbids: readonly string[], products: number): string {
-  const keys = vbids.slice(0, Math.min(NAMED, products)).map(printable).join(', ');
-  return `${keys}${products > NAMED ? ', …' : ''}`;
-}
-
-/** Says that other settings may be why a run updated products, and which products the source contradicts itself about. */
+/** Says that other settings may be why a run updated products, and which products the list has twice; empty if neither. */
 export function noteTexts({ evidence }: Pick<Run, 'evidence'>): string[] {
-  const { changedSettings, twice, inPart: { gone = [] } = {} } = evidence ?? {};
+  const { changedSettings, twice } = evidence ?? {};
   const texts: string[] = [];
   if (changedSettings !== undefined) {
     texts.push(
@@ -110,12 +105,10 @@ export function noteTexts({ evidence }: Pick<Run, 'evidence'>): string[] {
     );
   }
   if (twice !== undefined && twice.products > 0) {
-    const found = `${plural(twice.products, 'product')} twice, with two contents: ${keysText(twice.vbids, twice.products)}`;
+    const keys = twice.vbids.slice(0, Math.min(NAMED, twice.products)).map(printable).join(', ');
+    const more = twice.products > NAMED ? ', …' : '';
+    const found = `${plural(twice.products, 'product')} twice, with two contents: ${keys}${more}`;
     texts.push(`The list has ${found}. The content that it shows first counts.`);
-  }
-  if (gone.length > 0) {
-    const found = `${plural(gone.length, 'product')} gone that the list shows: ${keysText(gone, gone.length)}`;
-    texts.push(`Deltas call ${found}. What the deltas say counts.`);
   }
   return texts;
 }

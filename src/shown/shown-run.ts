@@ -36,10 +36,9 @@ const EVIDENCE = z.object({
       items: count('Items that show a product in part.'),
       left_out: list('Members that they left out.', z.string()),
       shown: list('Members that earlier deltas left out, and that these show.', z.string()),
-      gone: list('Keys of some products that deltas say are gone, although the list shows them.', z.string()),
     })
     .optional()
-    .meta({ description: 'Only if deltas showed products in part, no longer do, or contradict the list.' }),
+    .meta({ description: 'Only if deltas showed products in part, or no longer do.' }),
   twice: z
     .object({
       products: count('How many the list has twice, as is proven.'),
@@ -52,12 +51,7 @@ const EVIDENCE = z.object({
 
 function evidenceJson({ numItems, lists, updatedShare, commonChange, changedSettings, inPart, ...rest }: Evidence) {
   const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
-  const part = inPart && {
-    items: inPart.items,
-    left_out: inPart.leftOut,
-    shown: inPart.shown,
-    gone: inPart.gone ?? [],
-  };
+  const part = inPart && { items: inPart.items, left_out: inPart.leftOut, shown: inPart.shown };
   const causes = { common_change: commonChange, changed_settings: changedSettings, in_part: part };
   return { ...rest, num_items: numItems, updated_share: updatedShare, lists: listed, ...causes };
 }

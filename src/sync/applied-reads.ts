@@ -68,10 +68,6 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
       if (offset < 0) return null;
       return offset < startOf(window) - seam ? 'front' : offset < endOf(window) + seam ? null : 'behind';
     },
-    isListed: (id: number): boolean => {
-      places ??= placesOf();
-      return (places[id] ?? 0) > 0;
-    },
     /** Whether lists of the run have read everything in front of the window: a repair reads only some windows again. */
     hasFront: (window: Window): boolean => {
       let reach = 0;

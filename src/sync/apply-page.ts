@@ -31,12 +31,7 @@ const BATCH_BYTES = 8_000_000;
 /** Items that could not be used, rejected or shown in part, that are kept of one run; the others are only counted. */
 const REJECTED_MOST = 1_000;
 
-/** Products of which a run notes that its list shows them, although its deltas say that they are gone. */
-const GONE_MOST = 1_000;
-
-interface ApplierOptions
-  extends Omit<DraftContext, 'reads' | 'twice' | 'goneInDeltas'>,
-    Pick<RunSettings, 'lossLimit'> {
+interface ApplierOptions extends Omit<DraftContext, 'reads' | 'twice'>, Pick<RunSettings, 'lossLimit'> {
   readonly leased: LeasedKeeper;
   readonly clock: Clock;
   readonly log: Logger;
@@ -95,14 +90,13 @@ function keepRejected({ runs }: KeeperWriter, runId: number, { task, rejected }:
   runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
 }
 
-function noteInPart({ runs }: KeeperWriter, runId: number, { partial, leftOut, shownAgain, gone }: Draft): void {
-  if (partial.length + shownAgain.length + gone.length === 0) return;
+function noteInPart({ runs }: KeeperWriter, runId: number, { partial, leftOut, shownAgain }: Draft): void {
+  if (partial.length + shownAgain.length === 0) return;
   const known = runs.inPart(runId);
   runs.noteInPart(runId, {
     items: known.items + partial.length,
     leftOut: [...new Set([...known.leftOut, ...leftOut])],
     shown: [...new Set([...known.shown, ...shownAgain])],
-    gone: [...new Set([...(known.gone ?? []), ...gone])].slice(0, GONE_MOST),
   });
 }
 
@@ -130,15 +124,8 @@ export function createApplier(options: ApplierOptions) {
   const reads = createAppliedReads(store, runId);
   const hasList = store.runs.get(runId)?.kind === 'full';
   const [before] = store.recentRuns.read('full', 1);
-  const { twice, inPart } = (before && store.runs.get(before.id)?.evidence) ?? {};
-  const context: DraftContext = {
-    ...options,
-    reads,
-    hasList,
-    twice: new Set(twice?.vbids),
-    goneInDeltas: new Set(inPart?.gone),
-    notInDeltas: store.runs.leftOut(),
-  };
+  const twice = new Set(before && store.runs.get(before.id)?.evidence?.twice?.vbids);
+  const context: DraftContext = { ...options, reads, hasList, twice, notInDeltas: store.runs.leftOut() };
   const writePage = createPageWriter(context);
   const countLosses = createLossCounter(options);
   const unchanged = createUnchangedItems(store, options);

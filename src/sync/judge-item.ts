@@ -21,12 +21,11 @@ import type { RunSettings } from './run-settings.ts';
  * - `outdated`: another window has shown the product later, and otherwise
  * - `behind`: the list shows it in front of this place, too, and otherwise: the first place counts, in whatever order
  *   windows arrive
- * - `gone`: the list shows a product of `goneInDeltas`: it stays removed
  * - `partial`: a delta shows it without some members that it has: nothing is written, and the run says so
  */
 export type Judgement =
   | { readonly kind: 'partial'; readonly missing: readonly string[]; readonly leftOut: readonly string[] }
-  | { readonly kind: 'new' | 'absent' | 'same' | 'withdrawn' | 'outdated' | 'behind' | 'gone' }
+  | { readonly kind: 'new' | 'absent' | 'same' | 'withdrawn' | 'outdated' | 'behind' }
   | { readonly kind: 'changed'; readonly change: Difference };
 
 export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'deletedField'> & {
@@ -39,8 +38,6 @@ export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs' | 'del
   readonly isCommon?: (member: string) => boolean;
   /** Members that deltas of this source have been found to leave out; default: none. */
   readonly notInDeltas?: ReadonlySet<string>;
-  /** Removed products of which deltas of the full run before said that they are gone, although its list showed them. */
-  readonly goneInDeltas?: ReadonlySet<string>;
   /** Whether another window of this pass has shown the product as of a later moment. */
   readonly isOutdated: (known: KnownProduct) => boolean;
   /** Whether a list of this run shows the product in front of this place, or is going to; default: no. */
@@ -116,8 +113,6 @@ export function judgeItem(product: Product, known: KnownProduct | undefined, rul
   if (gone) return { kind: known.removed || isOutdated(known) ? 'same' : 'withdrawn' };
   // Deltas go on to tell of products that a run has removed since they were withdrawn.
   if (known.removed && product.withdrawn && isDelta) return { kind: 'same' };
-  // Otherwise each full run would restore it by its list, and remove it by its deltas.
-  if (known.removed && !isDelta && rules.goneInDeltas?.has(product.vbid) === true) return { kind: 'gone' };
   const change = difference(known.body, product.body);
   const isSame = isEmpty(change) || (ignoreFields.length > 0 && sameContent(known.body, product.body, ignoreFields));
   if (isSame && !known.removed) return { kind: 'same' };

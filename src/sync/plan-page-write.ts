@@ -28,9 +28,7 @@ export interface DraftContext
     Pick<JudgeRules, 'hasList' | 'notInDeltas'> {
   readonly store: Reader;
   readonly runId: number;
-  readonly reads: Pick<AppliedReads, 'productsAfter' | 'sideOf' | 'hasFront' | 'isListed'>;
-  /** As `JudgeRules` says; without those of which the list of this run says itself that they are gone, or restored. */
-  readonly goneInDeltas: Set<string>;
+  readonly reads: Pick<AppliedReads, 'productsAfter' | 'sideOf' | 'hasFront'>;
   /** Keys of products of which the previous full run has found two contents in the list: the first one may come later. */
   readonly twice: ReadonlySet<string>;
 }
@@ -74,19 +72,22 @@ function formOf({ products }: Reader, { items, ids }: WaitingPage) {
 }
 
 /** Members that deltas left out before and that this page of a delta shows. */
-function shownAgain({ notInDeltas }: DraftContext, { items }: WaitingPage, form: () => ReturnType<typeof formOf>) {
-  if (items === null || !notInDeltas?.size) return [];
-  return [...notInDeltas].filter((name) => form().shown.has(name));
+function shownAgain({ store, notInDeltas }: DraftContext, captured: WaitingPage, form?: ReturnType<typeof formOf>) {
+  if (captured.items === null || !notInDeltas?.size) return [];
+  const { shown } = form ?? formOf(store, captured);
+  return [...notInDeltas].filter((name) => shown.has(name));
 }
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, reads, twice, goneInDeltas, volatileFields } = context;
+  const { store, reads, twice, volatileFields } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
-  const form = onFirstUse(() => formOf(store, captured));
-  /** Of a delta: items in another form than the list, the members that they leave out, and keys of products that it says are gone. */
-  const [partial, leftOut, gone]: [RejectedItem[], Set<string>, string[]] = [[], new Set(), []];
+  /** Items of a delta that is in another form than the list. */
+  const partial: RejectedItem[] = [];
+  /** Members that such items leave out. */
+  const leftOut = new Set<string>();
+  let form: ReturnType<typeof formOf> | undefined;
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
   /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
@@ -108,11 +109,16 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const isList = from === null && lookedUp === undefined;
   const ids = [...captured.ids];
 
+  function formNow() {
+    form ??= formOf(store, captured);
+    return form;
+  }
+
   const rules: JudgeRules = {
     ...context,
     isDelta: from !== null,
-    without: (name) => form().without(name),
-    isCommon: (name) => form().isCommon(name),
+    without: (name) => formNow().without(name),
+    isCommon: (name) => formNow().isCommon(name),
     isBehind: ({ id, vbid }) =>
       isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
     isOutdated: ({ id }) => {
@@ -145,10 +151,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     }
     if (known === undefined) return id;
     shown.delete(id);
-    if (isList && found.kind !== 'gone') goneInDeltas.delete(vbid);
-    const isStillGone = known.removed && found.kind === 'same' && goneInDeltas.has(vbid);
-    if (from !== null && (isStillGone || (found.kind === 'withdrawn' && reads.isListed(id)))) gone.push(vbid);
-    const isKept = ['same', 'withdrawn', 'partial', 'gone'].includes(found.kind);
+    const isKept = found.kind === 'same' || found.kind === 'withdrawn' || found.kind === 'partial';
     if (isKept && !sameContent(known.body, product.body, volatileFields)) {
       shown.set(id, contentDigest(product.body, volatileFields));
     }
@@ -192,7 +195,6 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     rows,
     partial,
     leftOut,
-    gone,
     shownAgain: from === null ? [] : shownAgain(context, captured, form),
     outdatedFrom,
   };

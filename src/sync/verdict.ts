@@ -105,7 +105,7 @@ export function conclude(
       lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
       seen: seen.size,
       numItems: list?.total ?? 0,
-      ...((inPart.items + inPart.shown.length > 0 || inPart.gone !== undefined) && { inPart }),
+      ...(inPart.items + inPart.shown.length > 0 && { inPart }),
       ...(twice.length + likely.length > 0 && {
         twice: { products: twice.length, vbids: namesOf(store, [...twice, ...likely]) },
       }),

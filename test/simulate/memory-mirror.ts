@@ -151,8 +151,7 @@ export function createMemoryMirror(settings: RunSettings) {
       items: page.items,
       ids,
     };
-    const none = { twice: new Set<string>(), goneInDeltas: new Set<string>() };
-    const context = { ...settings, store, runId, reads: createAppliedReads(store, runId), ...none };
+    const context = { ...settings, store, runId, reads: createAppliedReads(store, runId), twice: new Set<string>() };
     const draft = draftPage(context, waiting, true);
     for (const { id, product } of draft.created.values()) {
       const row = { id, vbid: product.vbid, body: product.body, changedSeq: ++seq, removed: false };

@@ -89,13 +89,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     'settle(window, null, numItems);',
   ),
   bugFor(
-    'test/sync/delta-form.test.ts',
-    'the list restores a product each time that deltas say is gone',
-    'src/sync/judge-item.ts',
-    "return { kind: 'gone' };",
-    "return { kind: 'changed', change: difference(known.body, product.body) };",
-  ),
-  bugFor(
     'test/sync/refused-deltas.test.ts',
     'a delta that is answered with trouble each time fails the run',
     'src/sync/unread-windows.ts',

@@ -57,39 +57,6 @@ it.each([
   },
 );
 
-it.each([
-  [{ CATCHWORD_DELETED_FIELD: 'deleted' }, '{"vbid":"B0","deleted":true}'],
-  [{ CATCHWORD_WITHDRAWN_AS: 'removed' }, '{"vbid":"B0","title":"T0","distributable":false}'],
-])(
-  'a product that deltas call gone and that the list shows stays removed, and runs name it: %j',
-  async (setting, text) => {
-    const { source, db, settings, directory, run } = await filled(setting);
-    source.changed = item(text);
-    expect(await run()).toMatchObject({ removed: 1, restored: 0 });
-    for (let night = 1; night <= 2; night++) {
-      const { id, ...ended } = await run();
-      expect(ended).toMatchObject({ proof: 'sealed', removed: 0, restored: 0, evidence: { inPart: { gone: ['B0'] } } });
-      expect((await runHere(['run', String(id)], settings, directory)).stdout).toContain('shows: B0.');
-      expect(await run('delta')).toMatchObject({ removed: 0, restored: 0 });
-    }
-    expect(catalogOf(db).has('B0')).toBe(false);
-    // The deltas say nothing of it any more: the next full run but one believes its list.
-    source.changed = [];
-    expect(await run()).toMatchObject({ removed: 0, restored: 0 });
-    expect(await run()).toMatchObject({ removed: 0, restored: 1 });
-    expect(catalogOf(db).has('B0')).toBe(true);
-    expectExactLog(db);
-  },
-);
-
-it('a product that the list calls gone, too, is not named as one that it shows', async () => {
-  const { source, run } = await filled({ CATCHWORD_DELETED_FIELD: 'deleted' });
-  source.changed = item('{"vbid":"B0","deleted":true}');
-  await run();
-  source.items = [Buffer.from('{"vbid":"B0","deleted":true}'), ...BOOKS.slice(1)];
-  expect((await run()).evidence?.inPart).toBeUndefined();
-});
-
 it('a delta that says of more products than the limit that they are deleted removes them, and runs undo restores them', async () => {
   const marks = { CATCHWORD_DELETED_FIELD: 'deleted', CATCHWORD_REMOVAL_LIMIT: '10' };
   const { source, db, run, settings, directory } = await filled(marks);
