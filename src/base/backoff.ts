@@ -34,8 +34,9 @@ const SHOWN = 53;
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number) {
   const text = value?.trim() ?? '';
-  const [, digits] = /^"?(\d+(?:\.\d+)?|\.\d+) ?(?:s|sec|seconds?)?"?$/i.exec(text) ?? [];
-  const number = digits === undefined ? null : Number(digits);
+  // A comma before three digits may stand between thousands.
+  const [, digits] = /^"?(\d+(?:\.\d+|,\d\d?)?|\.\d+) ?(?:s|sec|seconds?)?"?$/i.exec(text) ?? [];
+  const number = digits === undefined ? null : Number(digits.replace(',', '.'));
   const askedMs = number === null ? untilDate(text, nowMs) : (untilTime(number, nowMs) ?? Math.ceil(number * 1_000));
   return askedMs === undefined ? undefined : pauseOf(askedMs, `Retry-After: ${text}`);
 }

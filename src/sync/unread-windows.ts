@@ -32,11 +32,15 @@ const KINDS = new Set<Pass['kind']>(['list', 'delta', 'catchup', 'settle']);
  * failed ─► narrowed: read in windows of half the size ─► … ─► unreadable: a window of one product
  *    │                                    the third in a row, with nothing readable after it ─► and everything after it
  *    ├─ refused, and after the end by the total ─► the end of the list
- *    ├─ refused, and the first of a delta that follows a list ─► and everything after it
+ *    ├─ the first of a delta that follows a list: refused, or each narrower one failed, too ─► and everything after it
  *    └─ several in a row, and the source does not answer a probe ─► the pass fails
  * ```
  */
-export function createUnreadWindows({ from, kind, seam, sizeIgnored }: Pass, answers: SourceAnswers, plan: PassPlan) {
+export function createUnreadWindows(
+  { pass, from, kind, seam, sizeIgnored }: Pass,
+  answers: SourceAnswers,
+  plan: PassPlan,
+) {
   const failed = new Map<string, Failed>();
   const settled = new Set<string>();
   const pieces = new Map<string, Window>();
@@ -63,14 +67,16 @@ export function createUnreadWindows({ from, kind, seam, sizeIgnored }: Pass, ans
     requireFew(error);
     last = answers.isBehind(window) ? [...last, one] : [];
     const [least = one] = last;
-    if (last.length < LAST_IN_A_ROW) return [{ window, doubt: doubtOf(window, error), numItems }];
-    // A full run needs no control of its deltas, which may not reach back so far.
-    if (answers.extent().last === undefined && kind !== 'catchup') throw answers.firstError() ?? error;
+    // The list was answered before and meanwhile: trouble at each time from which deltas ask is a refusal of deltas.
+    const isDeltaRefused = isNothingRead() && pass > 0 && from !== null;
+    if (last.length < LAST_IN_A_ROW && !isDeltaRefused) return [{ window, doubt: doubtOf(window, error), numItems }];
+    if (isNothingRead() && !isDeltaRefused) throw answers.firstError() ?? error;
     for (const key of failed.keys()) settled.add(key);
     failed.clear();
     return [{ window, doubt: doubtOf(least.window, least.error, AND_ALL_AFTER), numItems }];
   }
 
+  const isNothingRead = (): boolean => answers.extent().last === undefined;
   const ofPlan = (window: Window): boolean => !pieces.has(windowKey(window));
   const isRefusedAfterEnd = ({ window, error }: Failed): boolean => answers.isAfterEnd(window) && isRefused(error);
 
@@ -129,12 +135,9 @@ export function createUnreadWindows({ from, kind, seam, sizeIgnored }: Pass, ans
       for (const { window } of all.filter(isRefusedAfterEnd)) settle(window, 0, numItems);
       if (lowest === undefined) return [];
       const { window, error, isLeast } = lowest;
-      if (answers.extent().last === undefined && isRefusedDelta({ from, window }, error) && ofPlan(window)) {
-        settle(window, null, numItems);
-        return [{ window, doubt: doubtOf(window, error, AND_ALL_AFTER), numItems }];
-      }
-      settle(window, isLeast ? null : window.perPage, numItems);
-      if (isLeast) return giveUp(lowest, numItems);
+      const isGivenUp = isLeast || (isNothingRead() && isRefusedDelta({ from, window }, error) && ofPlan(window));
+      settle(window, isGivenUp ? null : window.perPage, numItems);
+      if (isGivenUp) return giveUp(lowest, numItems);
       requireFew(error);
       for (const piece of halves(window, seam)) pieces.set(windowKey(piece), piece);
       return [];

@@ -40,6 +40,8 @@ it.each([
   ['"30"', 30_000],
   ['.5s', 500],
   ['30 seconds', 30_000],
+  ['2,5', 2_500],
+  ['"0,25 s"', 250],
 ])('the header Retry-After %s asks for a pause of %i ms', (value, expected) => {
   expect(parseRetryAfter(value, now)).toEqual({ ms: expected, note: '' });
 });
@@ -53,9 +55,12 @@ it.each(['9'.repeat(400), '86401', 'Mon, 20 Nov 2028 02:00:00 GMT'])(
   },
 );
 
-it.each([undefined, '', '-5', '1,5', 'soon', '2026-11-20'])('the header Retry-After %s is ignored', (value) => {
-  expect(parseRetryAfter(value, now)).toBeUndefined();
-});
+it.each([undefined, '', '-5', '1,500', '2,5,3', 'soon', '2026-11-20'])(
+  'the header Retry-After %s is ignored',
+  (value) => {
+    expect(parseRetryAfter(value, now)).toBeUndefined();
+  },
+);
 
 const seconds = now / 1_000;
 

@@ -106,6 +106,11 @@ it('doctor names the members that deltas leave out of a product', async () => {
   source.changed = [whole(3), Buffer.from('{"vbid":"B4","title":"T4","price":1}')];
   const { stdout } = await runHere(['doctor'], settings, directory);
   expect(stdout).toContain('deltas show B4 without publisher, language, which the list shows');
+  // Deltas that ignore the time from which they ask.
+  source.instead = () => null;
+  expect((await runHere(['doctor'], settings, directory)).stdout).toContain(
+    'from the day after tomorrow shows 2 products; deltas show B4 without publisher, language, which the list shows',
+  );
   source.changed = [whole(3)];
   expect((await runHere(['doctor'], settings, directory)).stdout).not.toContain('without publisher');
 });

@@ -45,7 +45,24 @@ it.each([
   expect(catalogOf(db).size).toBe(50);
 });
 
-it.each([401, 403, 404])(
+it.each([
+  { status: 500, body: '{"message":"from is broken"}' },
+  { status: 408 },
+  { status: 200, body: '{"error":"from is broken"}' },
+])('a full run whose deltas are answered with trouble each time, $status, ends open, and says why', async (instead) => {
+  const { source, db, run } = await refusing(instead);
+  const ended = await run();
+  expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 50 });
+  expect(ended.reasons).toEqual([
+    expect.stringMatching(/^offset 0 and everything after it cannot be read: .*the delta since/),
+  ]);
+  source.items = bodies(numbered(50).slice(1));
+  expect(await run()).toMatchObject({ proof: 'open', removed: 0, missing: 1 });
+  expect(await run()).toMatchObject({ proof: 'open', removed: 1, missing: 0 });
+  expect(catalogOf(db).size).toBe(49);
+});
+
+it.each([401, 403, 404, 500])(
   'a run whose deltas are refused with %i does not end if its list is refused meanwhile, too',
   async (status) => {
     const { source, run } = await refusing({ status });
@@ -56,7 +73,11 @@ it.each([401, 403, 404])(
     };
     await expect(run()).rejects.toMatchObject({ code: 'SOURCE_UNAVAILABLE', status, exitCode: 75 });
     source.instead = () => null;
-    expect(await run()).toMatchObject({ id: status === 404 ? 1 : 2, state: 'complete', proof: 'sealed' });
+    expect(await run()).toMatchObject({
+      id: status === 404 || status === 500 ? 1 : 2,
+      state: 'complete',
+      proof: 'sealed',
+    });
   },
 );
 

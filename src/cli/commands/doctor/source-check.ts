@@ -102,15 +102,20 @@ async function checkDeltas(
   const hint =
     'Full loads notice what deltas do not tell. Ask the service which changes deltas show, and by which clock.';
   const ahead = await probe.tell(nowMs + AHEAD_MS);
-  if (ahead > 0) return note(`a delta from the day after tomorrow shows ${plural(ahead, 'product')}`, hint);
+  const part = broken === null ? await probe.leftOut(LONG_AGO) : null;
+  const isPart = part !== null && part.missing.length > 0;
+  const without = isPart ? `deltas show ${part.vbid} without ${part.missing.join(', ')}, which the list shows` : '';
+  if (ahead > 0) {
+    const shown = `a delta from the day after tomorrow shows ${plural(ahead, 'product')}`;
+    return note(isPart ? `${shown}; ${without}` : shown, hint);
+  }
   const all = await probe.tell(LONG_AGO);
   const told = `none is of the future; ${plural(all, 'product')} since 2000`;
   if (all === 0 && numItems > 0) return note(`a delta from the year 2000 is empty`, hint);
-  const part = broken === null ? await probe.leftOut(LONG_AGO) : null;
-  if (part !== null && part.missing.length > 0) {
+  if (isPart) {
     const advice =
       'Until deltas show whole products, such changes arrive with the next full load. Ask the service for it.';
-    return note(`deltas show ${part.vbid} without ${part.missing.join(', ')}, which the list shows`, advice);
+    return note(without, advice);
   }
   const known = mirror && toldSince(mirror, config);
   if (known === null) return ok(`${told}; the mirror knows no change that a delta must show`);
