@@ -144,7 +144,7 @@ it('the history shows what changed as the change log has it, and every version a
     expect(shown).toContain(`<h1>${then.title}</h1>`);
     expect(shown).toContain(`as it was right after change ${seq}.`);
     expect(shown.includes('removed</strong>')).toBe(op === 'removed');
-    expect(shown).toContain(`>${recorded.filter((one) => one.seq <= seq).length === 1 ? 'created' : op}</td>`);
+    expect(shown).toContain(`>${recorded.filter((one) => one.seq <= seq).length === 1 ? 'created' : op}</bdi></td>`);
     const others = linksOf(shown).filter((href) => /^\/products\/P1\?at=\d+$/.test(href));
     // Its history ends there; what comes later is one link.
     const later = recorded.filter((one) => one.seq > seq);

@@ -1,6 +1,6 @@
 import type { Run } from '../../catalog/run-types.ts';
 import { rowsOf } from '../../shown/shown-row.ts';
-import { RUN } from '../../shown/shown-run.ts';
+import { RUN, runRows } from '../../shown/shown-run.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
 import { partsOf, ShownTable } from './page-shown.tsx';
@@ -16,7 +16,7 @@ export function Mark({ word, tone }: { readonly word: string; readonly tone: str
 
 /** What a run is, in a mark: the row of its state, or of its proof. */
 export function RunMark({ run, of }: { readonly run: Run; readonly of: 'state' | 'proof' }) {
-  return <>{rowsOf(RUN, of).map((row) => partsOf(row, { ...run, nowMs: 0 }))}</>;
+  return <>{rowsOf(RUN, of).map((row) => partsOf(row, run))}</>;
 }
 
 export function StartForms() {
@@ -59,8 +59,8 @@ export const runs: View = {
         ) : (
           <ShownTable
             caption="Runs that wait for a decision, then the newest first. A sealed run has proven that it missed nothing."
-            rows={RUN}
-            all={[...waiting, ...others].map((run) => ({ ...run, nowMs }))}
+            rows={runRows(nowMs)}
+            all={[...waiting, ...others]}
           />
         )}
         <p class="pages">

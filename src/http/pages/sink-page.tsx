@@ -1,19 +1,17 @@
 import { requireSink } from '../../operate/decisions/sink-actions.ts';
 import { holdNumber, type SinkSeen, seenSink } from '../../report/sink-report.ts';
 import { count } from '../../report/text.ts';
+import { PARKED } from '../../shown/shown-parked.ts';
 import { jsonOf, rowsOf } from '../../shown/shown-row.ts';
 import { meaningOf, SINK, sinkPath } from '../../shown/shown-sink.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm, type ActionFormProps } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
-import { ShownFacts } from './page-shown.tsx';
-import { Table } from './page-table.tsx';
-import { When } from './page-time.tsx';
+import { ShownFacts, ShownTable } from './page-shown.tsx';
 import { numberIn, type Section, type View } from './page-view.ts';
 import { findPreview, previewSection } from './sink-preview-section.tsx';
 import { NoRelay } from './sinks-page.tsx';
-import { ProductLink, Shown } from './untrusted-text.tsx';
 
 /** Parked events on one page. */
 const MOST = 50;
@@ -119,12 +117,6 @@ function Replay({ name }: { readonly name: string }) {
   );
 }
 
-const PARKED_STATES: Readonly<Record<string, string>> = {
-  refused: 'rejected by the sink',
-  waiting: 'waits for an earlier event of its product',
-  ready: 'is being redelivered',
-};
-
 /** @param given the event after which the page starts; null: from the first */
 function parkedSection(store: Store, { id, name }: SinkRow, given: number | null): Section {
   const found = store.sinks.waiting(id, given ?? 0, MOST + 1);
@@ -139,14 +131,11 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
       {events.length === 0 ? (
         <p>{nothing}</p>
       ) : (
-        <Table
+        <ShownTable
           caption="Parked events, the oldest first"
-          columns={{
-            Event: ({ seq }) => count(seq),
-            Product: ({ seq, vbid, title }) => <ProductLink vbid={vbid} title={title} at={seq} />,
-            State: ({ state }) => PARKED_STATES[state] ?? state,
-            Why: ({ reason }) => <Shown text={reason} most={500} />,
-            Since: ({ at }) => <When at={at} />,
+          rows={PARKED}
+          all={events}
+          cells={{
             Decision: ({ seq, state }) =>
               state === 'refused' && (
                 <ActionForm
@@ -158,7 +147,6 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
                 />
               ),
           }}
-          rows={events}
         />
       )}
       <nav class="pages" aria-label="Pages of the parked events">

@@ -86,8 +86,10 @@ export interface SettleWait {
 /** A checkpoint as `after` reads it: only what a picture of the run needs. `rowid` grows with each. */
 export type ReadWindow = Omit<Checkpoint, 'runId' | 'ids' | 'seq' | ChangeOp> & { readonly rowid: number };
 
-/** A rejected item; its body is cut. */
+/** A rejected item; its body may be cut. */
 export interface RejectedRow extends RejectedItem, Window {
+  readonly id: number;
+  readonly run: number;
   /** Of the whole body, in characters. */
   readonly length: number;
 }
@@ -104,6 +106,8 @@ const {
   ...runColumns
 } = getTableColumns(runs);
 
+/** More characters than any body has. */
+const WHOLE = 2 ** 31;
 const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
 const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
 const only = sql.placeholder('only');
@@ -166,6 +170,12 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const settleWait = row<[number], SettleWait>(
     `SELECT settles_at AS until, settle_left AS leftMs FROM runs
      WHERE id = ? AND settles_at IS NOT NULL AND settle_left IS NOT NULL`,
+  );
+
+  const rejected = rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
+    `SELECT rowid AS id, run_id AS run, page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body,
+       length(body) AS length
+     FROM rejected WHERE run_id = ? ORDER BY pass, page, per_page, position LIMIT ? OFFSET ?`,
   );
 
   // Prepared once: drizzle takes longer to build these than SQLite to run them, and a run repeats them often.
@@ -247,14 +257,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     },
     /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
     after: (runId: number, rowid: number, limit: number): ReadWindow[] => readAfter(rowid, runId, limit),
-    rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
-      `SELECT page, per_page AS perPage, position, reason, body FROM rejected
-       WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
-    ),
-    /** As `rejected`, but with at most `chars` characters of each body, and without the first `offset` items. */
-    rejectedFrom: rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
-      `SELECT page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body, length(body) AS length
-       FROM rejected WHERE run_id = ? ORDER BY pass, page, per_page, position LIMIT ? OFFSET ?`,
-    ),
+    /** Items in the order of their pages, without the first `offset`. @param chars of each body, at most */
+    rejected: (runId: number, limit: number, offset = 0, chars = WHOLE) => rejected(chars, runId, limit, offset),
   };
 }

@@ -1,5 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../../catalog/event.ts';
+import type { ChangeOp } from '../../catalog/run-types.ts';
 import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
 import {
@@ -52,7 +53,8 @@ export interface ParkedEvent extends Readonly<Omit<typeof parkedEvents.$inferSel
 export type ParkedState = ParkedEvent['state'];
 
 /** An event that waits for a decision or for its delivery, without its change. */
-export interface WaitingEvent extends Pick<ParkedEvent, 'seq' | 'vbid' | 'state' | 'reason' | 'at'> {
+export interface WaitingEvent extends Omit<ParkedEvent, 'change'> {
+  readonly op: ChangeOp;
   /** The product's newest title. */
   readonly title: string | null;
 }
@@ -106,9 +108,9 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
       return row?.opened === true && row.identity === identity;
     },
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
-    /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
+    /** Events after `seq` that wait for a decision or for their delivery, oldest first. A limit below 0 is none. */
     waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(
-      `SELECT seq, parked.vbid, state, reason, at, ${listed('title')}
+      `SELECT seq, parked.vbid, change ->> 'op' AS op, state, reason, at, freed, ${listed('title')}
        FROM parked LEFT JOIN products ON products.vbid = parked.vbid
        WHERE sink_id = ? AND seq > ? AND state IN ('refused', 'waiting', 'ready') ORDER BY seq LIMIT ?`,
     ),
