@@ -61,6 +61,8 @@ export interface Section {
 
 export interface Content {
   readonly title: string;
+  /** How many problems are open: the tab shows it. */
+  readonly problems?: number;
   /** Whether scripts draw pictures and charts on it. */
   readonly draws?: boolean;
   readonly sections: readonly Section[];

@@ -1,6 +1,7 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../base/errors.ts';
+import { namedProblems } from '../../state/problems.ts';
 import type { RouteParts } from '../response-writer.ts';
 import { LIVE_PATH } from '../sse/open-streams.ts';
 import { actions, addActions } from './actions-page.tsx';
@@ -54,7 +55,10 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   const inOneState =
     (view: View, visit: Visit): Show =>
     (render) =>
-      parts.store.read(() => render(view.show(parts, visit)));
+      parts.store.read(() => {
+        const problems = namedProblems(parts.state()).length;
+        return render({ ...view.show(parts, visit), problems });
+      });
 
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
