@@ -9,11 +9,8 @@ const STATES: Readonly<Record<WaitingEvent['state'], string>> = {
   refused: 'rejected by the sink',
   waiting: 'waits for an earlier event of its product',
   ready: 'is being redelivered',
-  // Neither is listed.
-  skipped: '',
-  delivered: '',
 };
-export const PARKED_STATES = ['refused', 'waiting', 'ready'] as const;
+export const PARKED_STATES = Object.keys(STATES) as WaitingEvent['state'][];
 
 /** An event that a sink refused, or that waits behind such an event. */
 // biome-ignore format: a row is a line.

@@ -4,9 +4,11 @@ import { decide } from '../../operate/decisions/submit-decision.ts';
 import { DECISION } from '../../shown/shown-decision.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { Store } from '../../store/store.ts';
+import { DECISION_FILTERS } from '../list-filters.ts';
 import { prefixOf } from '../path-prefix.ts';
+import { askedFor, List, pageOf } from './page-list.tsx';
 import { ShownTable } from './page-shown.tsx';
-import { numberIn, type PageParts, type Section, type View } from './page-view.ts';
+import type { PageParts, Section, View } from './page-view.ts';
 import { operatorOf } from './session.ts';
 import { severalSection } from './several-decisions.tsx';
 
@@ -45,21 +47,18 @@ export function decisionsSection(store: Store, nowMs: number, target?: number | 
 export const actions: View = {
   path: PATH,
   show: ({ store, clock }, { query }) => {
-    const before = numberIn(query, 'before') ?? undefined;
-    const rows = store.actions.list(PAGE + 1, before);
-    const shown = rows.slice(0, PAGE);
+    const asked = askedFor(query, DECISION_FILTERS);
+    const { shown, next } = pageOf(store.actions.list(PAGE + 1, asked.only), PAGE, ({ id }) => id);
     const none = 'No decision yet. What operators decide on these pages, or with a command, is listed here.';
-    const last = shown.at(-1);
-    const links = (
-      <p class="pages">
-        {before !== undefined && <a href={PATH}>Newest decisions</a>}
-        {rows.length > PAGE && last !== undefined && <a href={`${PATH}?before=${last.id}`}>Older decisions</a>}
-      </p>
+    const isWhole = asked.isNewest && Object.keys(asked.given).length === 0;
+    const list = (
+      <List name="decisions" path={PATH} filters={DECISION_FILTERS} asked={asked} next={next}>
+        {decisionTable(store, shown, clock.now(), isWhole ? none : 'No such decision.')}
+      </List>
     );
     const sections = [
-      ...(before === undefined ? [severalSection(store)] : []),
-      { id: 'decisions', live: before === undefined, content: decisionTable(store, shown, clock.now(), none) },
-      { id: 'older', content: links },
+      ...(asked.isNewest ? [severalSection(store)] : []),
+      { id: 'decisions', live: asked.isNewest, content: list },
     ];
     return { title: 'Decisions', sections };
   },

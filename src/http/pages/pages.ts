@@ -15,12 +15,13 @@ import type { Address, PageParts, Show, View, Visit } from './page-view.ts';
 import { product } from './product-page.tsx';
 import { products } from './products-page.tsx';
 import { run } from './run-page.tsx';
+import { rejected } from './run-rejected.tsx';
 import { runs } from './runs-page.tsx';
 import { sink } from './sink-page.tsx';
 import { sinks } from './sinks-page.tsx';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview, runs, run, products, product, changes, sinks, sink, actions];
+const VIEWS: readonly View[] = [overview, runs, run, rejected, products, product, changes, sinks, sink, actions];
 
 function addressOf({ params, url }: FastifyRequest): Address {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];

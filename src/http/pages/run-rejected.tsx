@@ -5,8 +5,10 @@ import { REJECTED } from '../../shown/shown-rejected.ts';
 import { labelsOf } from '../../shown/shown-row.ts';
 import type { RejectedRow } from '../../store/rows/runs.ts';
 import type { Store } from '../../store/store.ts';
+import { REJECTED_FILTERS } from '../list-filters.ts';
+import { askedFor, List, pageOf } from './page-list.tsx';
 import { ShownTable } from './page-shown.tsx';
-import type { Section } from './page-view.ts';
+import type { Section, View } from './page-view.ts';
 
 /** Items on a page. */
 const LISTED = 50;
@@ -35,7 +37,32 @@ function Body({ body, length }: RejectedRow) {
 
 const NAMES = labelsOf(REJECTED);
 /** A run's own page does not name the run. */
-const ROWS = REJECTED.filter(({ key }) => key !== 'run');
+const OF_RUN = REJECTED.filter(({ key }) => key !== 'run');
+
+/** Items of the source that no run could use, of all runs. */
+export const rejected: View = {
+  path: '/rejected',
+  show: ({ store }, { query }) => {
+    const asked = askedFor(query, REJECTED_FILTERS);
+    const found = store.runs.allRejected(LISTED + 1, asked.only, OPENED);
+    const { shown, next } = pageOf(found, LISTED, ({ id }) => id);
+    const content = (
+      <List name="rejected items" path="/rejected" filters={REJECTED_FILTERS} asked={asked} next={next}>
+        {shown.length === 0 ? (
+          <p>No such item. Items of the source that are not valid products are listed here for 30 days.</p>
+        ) : (
+          <ShownTable
+            caption="Items that are not valid products, or that show a product in part"
+            rows={REJECTED}
+            all={shown}
+            cells={{ [NAMES.body]: Body }}
+          />
+        )}
+      </List>
+    );
+    return { title: 'Rejected items', sections: [{ id: 'rejected', live: asked.isNewest, content }] };
+  },
+};
 
 /**
  * Items of the source that could not be used; empty if there are none.
@@ -59,7 +86,7 @@ export function rejectedSection(store: Store, run: Run, from: number): Section {
         </p>
         <ShownTable
           caption={`${count(from + 1)} to ${count(next)} of ${plural(unused, 'item')}`}
-          rows={ROWS}
+          rows={OF_RUN}
           all={rows}
           cells={{ [NAMES.body]: Body }}
         />

@@ -1,10 +1,12 @@
 import type { Run } from '../../catalog/run-types.ts';
 import { rowsOf } from '../../shown/shown-row.ts';
 import { RUN, runRows } from '../../shown/shown-run.ts';
+import { RUN_FILTERS } from '../list-filters.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
+import { askedFor, List, pageOf } from './page-list.tsx';
 import { partsOf, ShownTable } from './page-shown.tsx';
-import { numberIn, type View } from './page-view.ts';
+import type { View } from './page-view.ts';
 
 /** Runs on a page. */
 const LISTED = 50;
@@ -47,15 +49,15 @@ export const runs: View = {
   path: '/runs',
   show: ({ store, clock }, { query }) => {
     const nowMs = clock.now();
-    const before = numberIn(query, 'before');
-    const found = store.runs.list(LISTED + 1, before ?? undefined);
-    const shown = found.slice(0, LISTED);
-    const waiting = before === null ? store.runs.held() : [];
+    const asked = askedFor(query, RUN_FILTERS);
+    const { shown, next } = pageOf(store.runs.list(LISTED + 1, asked.only), LISTED, ({ id }) => id);
+    const isWhole = asked.isNewest && Object.keys(asked.given).length === 0;
+    const waiting = isWhole ? store.runs.held() : [];
     const others = shown.filter(({ id }) => !waiting.some((run) => run.id === id));
     const list = (
-      <>
+      <List name="runs" path="/runs" filters={RUN_FILTERS} asked={asked} next={next}>
         {shown.length === 0 ? (
-          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
+          <p>{isWhole ? 'No run yet. Start a full load to fill the mirror.' : 'No such runs exist.'}</p>
         ) : (
           <ShownTable
             caption="Runs that wait for a decision, then the newest first. A sealed run has proven that it missed nothing."
@@ -63,19 +65,18 @@ export const runs: View = {
             all={[...waiting, ...others]}
           />
         )}
-        <p class="pages">
-          {before !== null && <a href="/runs">Newest runs</a>}
-          {found.length > LISTED && <a href={`/runs?before=${shown.at(-1)?.id}`}>Older runs</a>}
+        <p>
+          <a href="/rejected">Items that no run could use</a>
         </p>
-      </>
+      </List>
     );
     return {
       title: 'Runs',
       sections: [
-        { id: 'runs', live: before === null, content: list },
+        { id: 'runs', live: asked.isNewest, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         // What becomes of a start is shown where it was asked for.
-        ...(before === null ? [decisionsSection(store, nowMs)] : []),
+        ...(asked.isNewest ? [decisionsSection(store, nowMs)] : []),
       ],
     };
   },
