@@ -1,4 +1,5 @@
 import type { Run } from '../../catalog/run-types.ts';
+import { clockIn } from '../../report/text.ts';
 import { rowsOf } from '../../shown/shown-row.ts';
 import { RUN, runRows } from '../../shown/shown-run.ts';
 import { RUN_FILTERS } from '../list-filters.ts';
@@ -6,8 +7,11 @@ import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
 import { askedFor, List, pageOf } from './page-list.tsx';
 import { partsOf, ShownTable } from './page-shown.tsx';
-import type { View } from './page-view.ts';
+import { When } from './page-time.tsx';
+import type { PageParts, View } from './page-view.ts';
 
+/** Runs of the schedule that are listed. */
+const SCHEDULED = 10;
 /** Runs on a page. */
 const LISTED = 50;
 
@@ -44,10 +48,33 @@ export function StartForms() {
   );
 }
 
+/** When the schedule starts the next runs. */
+function Schedule({
+  store,
+  upcoming,
+  plans,
+  nowMs,
+}: Pick<PageParts, 'store' | 'upcoming' | 'plans'> & { nowMs: number }) {
+  if (store.daemonLease.holder(nowMs) === null) return <p>No daemon is running, so no run starts by itself.</p>;
+  const found = upcoming(nowMs, SCHEDULED);
+  if (found.length === 0) return <p>No run is scheduled: CATCHWORD_FULL_CRON and CATCHWORD_DELTA_CRON are off.</p>;
+  const { timezone } = plans(store, nowMs);
+  return (
+    <ol>
+      {found.map(({ kind, at }) => (
+        <li>
+          <When at={at} />
+          {` (${clockIn(at, timezone)}): ${kind}`}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 /** The runs, the newest first. */
 export const runs: View = {
   path: '/runs',
-  show: ({ store, clock }, { query }) => {
+  show: ({ store, clock, ...parts }, { query }) => {
     const nowMs = clock.now();
     const asked = askedFor(query, RUN_FILTERS);
     const { shown, next } = pageOf(store.runs.list(LISTED + 1, asked.only), LISTED, ({ id }) => id);
@@ -75,6 +102,12 @@ export const runs: View = {
       sections: [
         { id: 'runs', live: asked.isNewest, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
+        {
+          id: 'schedule',
+          title: 'The next runs by schedule',
+          live: asked.isNewest,
+          content: <Schedule store={store} {...parts} nowMs={nowMs} />,
+        },
         // What becomes of a start is shown where it was asked for.
         ...(asked.isNewest ? [decisionsSection(store, nowMs)] : []),
       ],
