@@ -3,9 +3,13 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { COLUMNS, ROWS } from '../src/catalog/fields.ts';
+import { SUMMARY } from '../src/shown/run-summary.ts';
+import { CHANGE } from '../src/shown/shown-change.ts';
 import { CHANNEL } from '../src/shown/shown-channel.ts';
 import { DECISION } from '../src/shown/shown-decision.ts';
+import { PARKED } from '../src/shown/shown-parked.ts';
 import { PROBLEM } from '../src/shown/shown-problem.ts';
+import { REJECTED } from '../src/shown/shown-rejected.ts';
 import type { Row } from '../src/shown/shown-row.ts';
 import { RUN } from '../src/shown/shown-run.ts';
 import { SINK } from '../src/shown/shown-sink.ts';
@@ -198,7 +202,18 @@ describe('architecture', () => {
   });
 
   it('only src/shown lists the names and members of what people look at', () => {
-    const things: readonly (readonly Row<never>[])[] = [STATUS, RUN, SINK, DECISION, PROBLEM, CHANNEL];
+    const things: readonly (readonly Row<never>[])[] = [
+      STATUS,
+      RUN,
+      SUMMARY,
+      SINK,
+      DECISION,
+      PROBLEM,
+      CHANNEL,
+      CHANGE,
+      PARKED,
+      REJECTED,
+    ];
     const oneOf = (names: readonly string[], end: string) => new RegExp(`^ +'?(${names.join('|')})'?: ?${end}`, 'gm');
     const forms = things.map((rows) => ({
       labels: oneOf(

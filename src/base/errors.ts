@@ -18,34 +18,35 @@ export const EXIT_CODES = {
 } as const;
 export type ExitCode = keyof typeof EXIT_CODES;
 
-const HINT = 'The hint says what to do.';
+/** What documents say of an error for which only its hint can say what to do. */
+export const SEE_HINT = 'The hint says what to do.';
 const LATER = 'Wait: catchword tries again by itself. If it goes on: `npx catchword doctor`.';
 
-/** @param exit exit code of a command that ends with the error @param remedy what a user does, in words of the documents */
-function final(exit: 1 | 2 | 4, meaning: string, remedy: string) {
+/** @param remedy what a user does, in words of the documents; null: only the hint can say it */
+function final<const R extends string | null>(exit: 1 | 2 | 4, meaning: string, remedy: R) {
   return { exit, meaning, remedy, retryable: false } as const;
 }
 
 /** The same call may succeed later although nothing was changed. */
-function passing(exit: 1 | 2 | 4 | 75, meaning: string, remedy: string) {
+function passing<const R extends string | null>(exit: 1 | 2 | 4 | 75, meaning: string, remedy: R) {
   return { exit, meaning, remedy, retryable: true } as const;
 }
 
 /** Every error code. Callers match on the code, never on the message. */
 // biome-ignore format: a code is a line.
 export const ERROR_CODES = {
-  USAGE: final(2, 'A command, an option or an argument is wrong; over HTTP, the request.', 'The hint shows what is allowed; `--help` after the command has all options.'),
+  USAGE: final(2, 'A command, an option or an argument is wrong; over HTTP, the request.', null),
   CONFIG_INVALID: final(2, 'A setting is missing or wrong.', 'Correct the setting that the message names: see docs/settings.md. `npx catchword settings` prints all.'),
-  PACKAGE_MISSING: final(2, 'An optional package that this needs is not installed, or not compiled.', 'Run the command of the hint.'),
-  MIRROR_UNUSABLE: final(2, 'The mirror file cannot be used: it is not a database, comes from a newer version, or is not writable.', 'The hint says what to do. If the file is damaged: see docs/backup.md.'),
+  PACKAGE_MISSING: final(2, 'An optional package that this needs is not installed, or not compiled.', null),
+  MIRROR_UNUSABLE: final(2, 'The mirror file cannot be used: it is not a database, comes from a newer version, or is not writable.', 'If the file is damaged: see docs/backup.md.'),
   MIRROR_OTHER_SOURCE: final(2, 'The mirror belongs to another service than the configured one.', 'Correct `CATCHWORD_BASE_URL`, or use another file. If the service moved: `npx catchword adopt`.'),
   MIRROR_WRITE_FAILED: final(1, 'A write failed (disk full, I/O error); the transaction was rolled back and the writer stopped.', 'Make room, or repair the disk, and start it again: the run goes on. See docs/disks.md.'),
   MIRROR_DISK_LOW: final(1, 'The disk of the mirror has less free space than CATCHWORD_MIN_FREE: no page was requested.', 'Make room, or lower `CATCHWORD_MIN_FREE`.'),
   MIRROR_REPLACED: final(1, 'Another file is at the path of the open one: it was deleted, moved, replaced or restored.', 'Start it again, if the file at that path is the right one. See docs/disks.md.'),
-  BACKUP_FAILED: final(1, 'A backup or an export could not be written, or a backup put back; the mirror was not changed.', HINT),
+  BACKUP_FAILED: final(1, 'A backup or an export could not be written, or a backup put back; the mirror was not changed.', null),
   MIRROR_BUSY: passing(1, 'Another live process holds the lease, or has the file open.', 'Wait, or stop the other process, which the message names.'),
   LEASE_LOST: final(4, 'Another process took over the lease. Nothing was written.', 'Nothing, if the other process is yours: it goes on. Otherwise stop one of them: see docs/standby.md.'),
-  NOT_FOUND: final(1, 'What was asked for does not exist: a run, a product, a sink, a file.', HINT),
+  NOT_FOUND: final(1, 'What was asked for does not exist: a run, a product, a sink, a file.', null),
   SEARCH_TIMEOUT: passing(1, 'A search or an expression over HTTP, or what others asked for, took too long.', 'Search for longer words, use a simpler expression, or ask later.'),
   RUN_NOT_ACTIVE: final(1, 'The state of the run does not allow this: only a held run can be approved, for example.', 'Look at the run: `npx catchword runs`.'),
   RUN_CANCELLED: final(1, 'The run was cancelled, or another process carried out the decision.', 'Nothing. The next run begins at its time, or with `npx catchword sync`.'),
@@ -62,15 +63,15 @@ export const ERROR_CODES = {
   PAGE_INVALID: passing(1, 'The envelope of a page does not fit the request.', LATER),
   PAGE_BROKEN: passing(1, 'A page is not JSON, and its items cannot be told apart.', 'Tell the service: the message says where in its answer.'),
   XML_INVALID: final(1, 'The answer is not well-formed XML, or is too large.', 'Before you repeat a write, look whether the service has carried it out.'),
-  SERVICE_TOKEN: final(2, 'The access token is not valid (601) and could not be renewed.', 'The user of the token may be gone. The hint says which setting to correct.'),
+  SERVICE_TOKEN: final(2, 'The access token is not valid (601) and could not be renewed.', 'Correct `CATCHWORD_ACCESS_TOKEN`, or the settings of its user, who may be gone.'),
   SERVICE_UNKNOWN_USER: final(1, 'The user does not exist, or was created by another API key (603, 474).', 'Create the user first, with the same API key.'),
   SERVICE_INVALID: final(1, 'The service rejected the content of the request (400, 422, 650).', 'Correct the fields that the message names.'),
   SERVICE_FORBIDDEN: final(1, 'The API key lacks the permission (403 on a write).', 'Ask the service for the permission.'),
-  SERVICE_ERROR: final(1, 'Any other code of the service, or an answer that does not fit the request.', HINT),
+  SERVICE_ERROR: final(1, 'Any other code of the service, or an answer that does not fit the request.', null),
   EVENT_INVALID: final(1, 'The text or value is not an event of catchword.', 'Pass the text of one event, unchanged.'),
   QUEUE_UNAVAILABLE: passing(1, 'Redis, which REDIS_URL names, does not answer.', 'Start Redis or correct `REDIS_URL`. A daemon tries again by itself.'),
-  QUEUE_MISCONFIGURED: final(2, 'Redis answers, but cannot serve as the queue.', 'The hint says what to do. See docs/redis.md.'),
-  SINK_CONFLICT: final(1, 'The store has the changes of another sink, of another mirror, or of a later state of this one.', 'The hint says what to do. See docs/sink-trouble.md.'),
+  QUEUE_MISCONFIGURED: final(2, 'Redis answers, but cannot serve as the queue.', 'See docs/redis.md.'),
+  SINK_CONFLICT: final(1, 'The store has the changes of another sink, of another mirror, or of a later state of this one.', 'See docs/sink-trouble.md.'),
   SINK_UNVERIFIED: passing(1, 'The store of a sink could not be compared with its source.', 'The message says why. Remove the cause, then verify again: see docs/verify.md.'),
   NOTIFY_FAILED: passing(1, 'A channel did not take a message.', '`npx catchword notify test` shows why: see docs/notifications.md.'),
 };
@@ -131,8 +132,7 @@ export class CatchwordError extends Error {
 
 /** What to do about an error without a hint; undefined if only a hint could say it. */
 export function remedyOf(code: ErrorCode): string | undefined {
-  const { remedy } = ERROR_CODES[code];
-  return /\bhint\b/.test(remedy) ? undefined : remedy.replaceAll('`', '');
+  return ERROR_CODES[code].remedy?.replaceAll('`', '');
 }
 
 export function usageError(message: string, hint: string, cause?: unknown): CatchwordError {

@@ -3,22 +3,44 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import { usageError } from '../base/errors.ts';
 import { parseIsoTime } from '../base/iso-time.ts';
-import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
-import { ACTIONS } from '../operate/decisions/decision-types.ts';
+import type { ChangeOp } from '../catalog/run-types.ts';
+import { requireSink } from '../operate/decisions/sink-actions.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
 import { seenSinks } from '../report/sink-report.ts';
-import { DECISION, DECISION_STATES } from '../shown/shown-decision.ts';
+import { DECISION } from '../shown/shown-decision.ts';
+import { PARKED } from '../shown/shown-parked.ts';
 import { PROBLEM, seenProblems } from '../shown/shown-problem.ts';
+import { REJECTED } from '../shown/shown-rejected.ts';
 import { jsonOf } from '../shown/shown-row.ts';
-import { RUN_STATES, runJson } from '../shown/shown-run.ts';
+import { runJson } from '../shown/shown-run.ts';
 import { SINK, SINK_STATES } from '../shown/shown-sink.ts';
 import { STATUS, STATUS_SCHEMA } from '../shown/shown-status.ts';
 import { seenStatus } from '../shown/status-seen.ts';
 import { productAsOf } from '../store/history/history.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { requireProduct } from '../store/rows/find-product.ts';
-import { CHANGES, DECISIONS, HITS, MIRRORED_PRODUCT, PROBLEMS, PRODUCTS, RUNS, SINKS } from './answers.ts';
+import {
+  CHANGES,
+  DECISIONS,
+  HITS,
+  MIRRORED_PRODUCT,
+  PARKED_EVENTS,
+  PROBLEMS,
+  PRODUCTS,
+  REJECTED_ITEMS,
+  RUNS,
+  SINKS,
+} from './answers.ts';
 import { sendError } from './http-error.ts';
+import {
+  CHANGE_FILTERS,
+  DECISION_FILTERS,
+  oneOf,
+  PARKED_FILTERS,
+  RANGE,
+  REJECTED_FILTERS,
+  RUN_FILTERS,
+} from './list-filters.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import { productPieces } from './product-list.ts';
@@ -30,16 +52,6 @@ import type { ChangeParts } from './sse/sse-route.ts';
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
 const STATES = Object.keys(SINK_STATES) as (keyof typeof SINK_STATES)[];
-const BEFORE = wholeNumber('Only older ones: the number of the last one that you have.', Number.MAX_SAFE_INTEGER, 1);
-
-/** A filter: one of these values, or all. */
-function oneOf<const T extends string>(description: string, values: readonly T[]) {
-  return z
-    .enum(values, `Use one of ${values.join(', ')}.`)
-    .optional()
-    .meta({ description });
-}
-
 const STATUS_ROUTE = answering(STATUS_SCHEMA, {
   operationId: 'getStatus',
   summary: 'The state of the mirror',
@@ -53,10 +65,8 @@ const RUNS_ROUTE = answering(RUNS, {
   description: 'The loads of the catalog, the newest first, with what each has proven.',
   tags: ['mirror'],
   querystring: parameters({
-    kind: oneOf('Only runs of this kind.', ['full', 'delta']),
-    state: oneOf('Only runs in this state.', RUN_STATES),
-    proof: oneOf('Only runs with this proof.', ['sealed', 'open']),
-    before: BEFORE,
+    ...RUN_FILTERS,
+    ...RANGE,
     limit: LIMIT,
   }),
 });
@@ -78,12 +88,31 @@ const DECISIONS_ROUTE = answering(DECISIONS, {
     'Decisions on the page and with commands, as `catchword decisions --json` prints them, the newest first.',
   tags: ['mirror'],
   querystring: parameters({
-    action: oneOf('Only this decision.', ACTIONS),
-    target: z.string().optional().meta({ description: 'Only about this run (its number) or sink (its name).' }),
-    state: oneOf('Only decisions in this state.', DECISION_STATES),
-    before: BEFORE,
+    ...DECISION_FILTERS,
+    ...RANGE,
     limit: LIMIT,
   }),
+});
+const PARKED_ROUTE = answering(PARKED_EVENTS, {
+  operationId: 'listParkedEvents',
+  summary: 'The parked events of a sink',
+  description: 'Events that a store rejected for good, and those that wait behind them, as `sink parked NAME --json`.',
+  tags: ['mirror'],
+  params: parameters({ name: z.string().meta({ description: 'The name of the sink.', example: 'shop' }) }),
+  querystring: parameters({
+    ...PARKED_FILTERS,
+    after: wholeNumber('Only events after this one.', 0, 0),
+    limit: LIMIT,
+  }),
+  errors: [404],
+});
+const REJECTED_ROUTE = answering(REJECTED_ITEMS, {
+  operationId: 'listRejectedItems',
+  summary: 'Items that no run could use',
+  description:
+    'Items of the source that are not valid products, of all runs, the newest first. The newest 50,000 are searched.',
+  tags: ['mirror'],
+  querystring: parameters({ ...REJECTED_FILTERS, ...RANGE, limit: LIMIT }),
 });
 const PROBLEMS_ROUTE = answering(PROBLEMS, {
   operationId: 'listProblems',
@@ -127,7 +156,6 @@ const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
   errors: [404],
 });
 const isTime = (text: string): boolean => parseIsoTime(text) !== null;
-const areOps = (text: string): boolean => text.split(',').every((one) => CHANGE_OPS.some((op) => op === one));
 const CHANGES_ROUTE = sending(CHANGES, {
   operationId: 'listChanges',
   summary: 'A page of the change log',
@@ -141,16 +169,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
       'Use the number of a change, or the next_id of a page.',
     ).default('0'),
     since: textParameter('Only changes since this time.', isTime, 'Use ISO 8601.').optional(),
-    op: textParameter(
-      'Only changes of these kinds, between commas.',
-      areOps,
-      `Use ${CHANGE_OPS.join(',')}.`,
-    ).optional(),
-    field: textParameter(
-      'Only changes of these top-level fields, between commas.',
-      (text) => text !== '',
-      'Use names such as title,variants.',
-    ).optional(),
+    ...CHANGE_FILTERS,
     ...VIEW_PARAMETERS,
     approved: APPROVED,
     limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
@@ -180,10 +199,10 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
     }),
   );
 
-  routes.get('/api/decisions', { schema: DECISIONS_ROUTE }, async ({ query: { before, limit, ...only } }) =>
+  routes.get('/api/decisions', { schema: DECISIONS_ROUTE }, async ({ query: { limit, ...only } }) =>
     store.read(() => {
       const nowMs = parts.clock.now();
-      return store.actions.list(limit, before, only).map((row) => jsonOf(DECISION, { ...row, store, nowMs }));
+      return store.actions.list(limit, only).map((row) => jsonOf(DECISION, { ...row, store, nowMs }));
     }),
   );
 
@@ -194,8 +213,19 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
     }),
   );
 
-  routes.get('/api/runs', { schema: RUNS_ROUTE }, async ({ query: { before, limit, ...only } }) =>
-    store.read(() => store.runs.list(limit, before, only).map(runJson)),
+  routes.get('/api/runs', { schema: RUNS_ROUTE }, async ({ query: { limit, ...only } }) =>
+    store.read(() => store.runs.list(limit, only).map(runJson)),
+  );
+
+  routes.get('/api/sinks/:name/parked', { schema: PARKED_ROUTE }, async ({ params: { name }, query }) =>
+    store.read(() => {
+      const { after, limit, ...only } = query;
+      return store.sinks.waiting(requireSink(store, name).id, after, limit, only).map((one) => jsonOf(PARKED, one));
+    }),
+  );
+
+  routes.get('/api/rejected', { schema: REJECTED_ROUTE }, async ({ query: { limit, ...only } }) =>
+    store.read(() => store.runs.allRejected(limit, only).map((one) => jsonOf(REJECTED, one))),
   );
 
   routes.get('/api/products', { schema: PRODUCTS_ROUTE }, async ({ query }, reply) => {

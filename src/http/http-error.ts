@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { ERROR_CODES, hasCode, remedyOf } from '../base/errors.ts';
+import { ERROR_CODES, hasCode, remedyOf, SEE_HINT } from '../base/errors.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 
 const BEGIN = 'Discard what you have and begin with `after=0`: see docs/stream.md.';
@@ -12,7 +12,7 @@ export const HTTP_ERRORS = {
   UNAUTHORIZED: [401, 'The token is missing or wrong.', 'Send `Authorization: Bearer` with the token.'],
   HOST_REFUSED: [403, 'Without a token, only local host names are served.', 'Set `CATCHWORD_HTTP_TOKEN`.'],
   CROSS_SITE_REFUSED: [403, 'A page of another site made the request.', 'Ask from your own server.'],
-  NOT_FOUND: [404, 'The path, the product or the run does not exist.', ERROR_CODES.NOT_FOUND.remedy],
+  NOT_FOUND: [404, 'The path, the product or the run does not exist.', SEE_HINT],
   METHOD_NOT_ALLOWED: [405, 'Only `GET` and `HEAD` are answered.', 'Decide by a command: see docs/decisions.md.'],
   OTHER_MIRROR: [409, '`after` is from another mirror.', BEGIN],
   OTHER_VIEW: [409, '`after` was read with other `where` and `fields`.', 'Send the same ones, or begin with `after=0`.'],
@@ -22,7 +22,7 @@ export const HTTP_ERRORS = {
   TOO_MANY_STREAMS: [503, 'As many streams are open as are allowed.', 'Wait as long as `Retry-After` says.'],
   TOO_MANY_VIEWS: [503, 'Open streams have as many different views (`where` and `fields`) as are allowed.', 'Use the view of another stream, or wait as long as `Retry-After` says.'],
   MIRROR_BUSY: [503, 'Another program locks the mirror.', 'Ask again.'],
-  MIRROR_UNUSABLE: [503, 'The mirror cannot be read.', ERROR_CODES.MIRROR_UNUSABLE.remedy],
+  MIRROR_UNUSABLE: [503, 'The mirror cannot be read.', `${SEE_HINT} ${ERROR_CODES.MIRROR_UNUSABLE.remedy}`],
   OVERLOADED: [503, 'Too much data waits for slow readers.', 'Wait as long as `Retry-After` says.'],
   SEARCH_TIMEOUT: [503, 'The search, `where` or `fields`, or what others asked for, took too long.', ERROR_CODES.SEARCH_TIMEOUT.remedy],
   STALLED: [503, 'The process that should answer hangs.', 'Nothing: a process manager that asks `/healthz` restarts it.'],

@@ -19,6 +19,15 @@ export function textParameter(description: string, fits: (text: string) => boole
 
 /** A number in decimal digits. @param fallback its value if it is omitted */
 export function wholeNumber(description: string, fallback: number, minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
+  return digits(description, minimum, maximum).default(fallback);
+}
+
+/** A number in decimal digits that may be omitted. */
+export function optionalNumber(description: string, minimum: number) {
+  return digits(description, minimum, Number.MAX_SAFE_INTEGER).optional();
+}
+
+function digits(description: string, minimum: number, maximum: number) {
   const hint = `Use a whole number from ${minimum} to ${maximum}.`;
   return z
     .string(hint)
@@ -28,8 +37,7 @@ export function wholeNumber(description: string, fallback: number, minimum: numb
       context.issues.push({ code: 'custom', message: hint, input: text });
       return z.NEVER;
     })
-    .meta({ type: 'integer', minimum, maximum, description })
-    .default(fallback);
+    .meta({ type: 'integer', minimum, maximum, description });
 }
 
 function errorOf(schema: z.ZodType, { issues }: z.ZodError, given: unknown): CatchwordError {

@@ -6,7 +6,7 @@ import type { HeldPart } from '../store/rows/removals.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
 import { approvalText } from './sink-report.ts';
-import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
+import { count, moment, plural, table, time } from './text.ts';
 
 /** Held products that are listed for a person; `--json` lists all. */
 const LISTED = 50;
@@ -111,31 +111,6 @@ export function noteTexts({ evidence }: Pick<Run, 'evidence'>): string[] {
     texts.push(`The list has ${found}. The content that it shows first counts.`);
   }
   return texts;
-}
-
-/** Summarizes a run for a person. */
-export function runSummary(c: Colours, run: Run, nowMs: number): string {
-  const tookMs = (run.finishedAt ?? nowMs) - run.startedAt;
-  const state = run.state === 'complete' ? c.green(run.state) : c.yellow(run.state);
-  const counts = (['created', 'updated', 'removed', 'restored'] as const).map((op) => `${count(run[op])} ${op}`);
-  const settling = settlingText(run);
-  const lines = [
-    `run ${run.id}: ${run.kind} load ${state} in ${duration(tookMs)}`,
-    `  read     ${plural(run.items, 'product')}, ${plural(run.pages, 'page')}, ${plural(run.requests, 'request')}`,
-    `  changes  ${counts.join(', ')}`,
-  ];
-  const updates = updatesText(run);
-  if (updates !== null) lines.push(`  updated  ${updates}`);
-  const warning = warningText(run);
-  if (warning !== null) lines.push(`  ${c.yellow(warning)}`);
-  lines.push(...noteTexts(run).map((text) => `  ${text}`));
-  if (settling !== null) lines.push(`  ${settling}`);
-  if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
-  if (run.missing > 0 && settling === null)
-    lines.push(`  missing  ${plural(run.missing, 'product')} not seen and not removed`);
-  lines.push(...proofLine({ ...run, reasons: run.reasons.map(c.dim) }));
-  if (run.error !== null) lines.push(`  error    ${run.error}`);
-  return lines.join('\n');
 }
 
 /** Products that are looked at, so that a page can ask every second. */

@@ -7,9 +7,6 @@ import { count as counted, duration } from '../report/text.ts';
 import { count, list, oneOf, text, textOrNull } from './described.ts';
 import { COUNT, type JsonOf, jsonOf, type Row, schemaOf, TIME, type Tone } from './shown-row.ts';
 
-/** A run as it is shown. `nowMs`: for how long it has been running. */
-export type RunSeen = Run & { readonly nowMs: number };
-
 const LIST_EVIDENCE = z.object({
   pass: count('The pass that read it.'),
   kind: oneOf('The whole list, or the changes of a time range.', 'list', 'delta'),
@@ -93,7 +90,6 @@ export const RUN = [
   { key: 'state', label: 'State', list: 'column', schema: z.enum(RUN_STATES), about: '`held`: the run waits for a decision about removals.', value: ({ state }) => state, text: (run) => `${stateName(run)}${run.unusual === null ? '' : ', unusual'}`, tone: ({ state, unusual }) => (unusual === null ? TONES[state] : 'warn') },
   { key: 'proof', label: 'Proof', list: 'column', schema: z.enum(['sealed', 'open']).nullable(), about: '`sealed`: the run has seen every product. Null for a delta of one page.', value: ({ proof }) => proof, text: proofName, tone: proofTone },
   { key: 'started_at', label: 'Started', list: 'column', schema: TIME.nullable(), about: 'When it started.', value: ({ startedAt }) => iso(startedAt), text: ({ startedAt }) => ({ at: startedAt }) },
-  { key: 'took', label: 'Took', list: 'column', about: 'How long it took so far.', value: ({ startedAt, finishedAt, nowMs }) => duration((finishedAt ?? nowMs) - startedAt) },
   { key: 'pages', label: 'Pages', list: 'column', schema: COUNT, about: 'Pages applied.', value: ({ pages }) => pages },
   { key: 'items', label: 'Products read', list: 'column', schema: COUNT, about: 'Items in these pages.', value: ({ items }) => items },
   { key: 'changes', label: 'Changes', list: 'column', about: 'What it changed.', value: changesText },
@@ -113,11 +109,27 @@ export const RUN = [
   { key: 'source_time', schema: TIME.nullable(), about: "The source's clock when the run began to read.", value: ({ sourceTime }) => iso(sourceTime) },
   { key: 'finished_at', schema: TIME.nullable(), about: 'When it ended.', value: ({ finishedAt }) => iso(finishedAt) },
   { key: 'settles_at', schema: TIME.nullable(), about: 'When it stops waiting and reads its last delta; null if it is not waiting.', value: ({ settlesAt }) => iso(settlesAt) },
-] as const satisfies readonly Row<RunSeen>[];
+] as const satisfies readonly Row<Run>[];
 
 export const RUN_SCHEMA = schemaOf('Run', 'One load of the catalog.', RUN);
 
 /** A run for programs. */
 export function runJson(run: Run): JsonOf<typeof RUN> {
-  return jsonOf(RUN, { ...run, nowMs: 0 });
+  return jsonOf(RUN, run);
+}
+
+/** How long a run took, or has been running. */
+export function tookRow(nowMs: number) {
+  return {
+    key: 'took',
+    label: 'Took',
+    list: 'column',
+    about: 'How long it took so far.',
+    value: ({ startedAt, finishedAt }) => duration((finishedAt ?? nowMs) - startedAt),
+  } as const satisfies Row<Run>;
+}
+
+/** The rows of a run for a table of runs. */
+export function runRows(nowMs: number): readonly Row<Run>[] {
+  return RUN.flatMap((row): Row<Run>[] => (row.key === 'started_at' ? [row, tookRow(nowMs)] : [row]));
 }

@@ -31,6 +31,10 @@ export function meaningOf(state: SinkSeen['state']): string {
   return `${about} ${todo}`.trimEnd().replaceAll('`', '');
 }
 
+/** Says how to feed the first store. */
+export const NO_SINKS =
+  'No store is fed. To feed one, set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, and restart the daemon.';
+
 /** The page of a sink. */
 export function sinkPath(name: string): string {
   return `/sinks/${encodeURIComponent(name)}`;

@@ -4,7 +4,7 @@ import { openText, restlessText, settlingText, unusualText } from '../report/run
 import { otherSettingsTexts } from '../report/status-report.ts';
 import { type Colours, count, localIso, plural, size, time } from '../report/text.ts';
 import { FRESHNESS } from '../state/mirror-state.ts';
-import { nameOf, problemsOf } from '../state/problems.ts';
+import { namedProblems } from '../state/problems.ts';
 import { count as counted, list, named, text, textOrNull, timeOrNull } from './described.ts';
 import { CHANNEL, CHANNEL_SCHEMA, channelTrouble } from './shown-channel.ts';
 import { PROBLEM, PROBLEM_SCHEMA, problemSaid } from './shown-problem.ts';
@@ -106,7 +106,7 @@ export const STATUS = [
   { key: 'settings', label: 'settings', about: 'Settings that a running process was not started with.', value: ({ servers }) => lines(otherSettingsTexts(servers)), tone: warn },
   { key: 'sinks', label: 'sink', schema: z.array(schemaOf('SinkStatus', 'A sink, in part.', OF_SINK)).readonly(), about: 'The sinks, in part: `/api/sinks` and `sink list --json` have all of each.', value: ({ sinks }) => sinks.map((sink) => jsonOf(OF_SINK, sink)), text: ({ sinks, servers }) => sinks.map((sink) => ({ text: words.sinkText(sink, servers), tone: warnIf(sink.error !== null) })) },
   { key: 'channels', label: 'channel', schema: z.array(CHANNEL_SCHEMA).readonly(), about: 'The channels of the settings.', value: ({ channels }) => channels.map((channel) => jsonOf(CHANNEL, channel)), text: ({ channels, servers }) => channels.map((channel) => ({ text: words.channelText(channel, servers), tone: warnIf(channelTrouble(channel) !== null) })) },
-  { key: 'problems', schema: z.array(z.string()).readonly(), about: 'Problems by the topics of notifications: `runs`, `sink:NAME`.', value: ({ state }) => problemsOf(state).flatMap((problem) => (problem.begins ? [nameOf(problem)] : [])) },
+  { key: 'problems', schema: z.array(z.string()).readonly(), about: 'Problems by the topics of notifications: `runs`, `sink:NAME`.', value: ({ state }) => namedProblems(state) },
   { key: 'episodes', label: 'wrong', schema: z.array(PROBLEM_SCHEMA).readonly(), about: 'Problems that are open, as they were noticed for notifications.', value: ({ problems }) => problems.map((problem) => jsonOf(PROBLEM, problem)), text: ({ problems }) => problems.map((problem) => ({ text: `${problemSaid(problem)}${problem.isGone ? '' : ` (since ${time(problem.beganAt)})`}`, tone: warnIf(!problem.isGone) })) },
 ] as const satisfies readonly Row<StatusSeen>[];
 

@@ -98,6 +98,11 @@ export function problemsOf(state: MirrorState): Problem[] {
   return found.map((one) => ({ forMs: MINUTE_MS, begins: true, ...one }));
 }
 
+/** The names of the problems that are open. */
+export function namedProblems(state: MirrorState): string[] {
+  return problemsOf(state).flatMap((problem) => (problem.begins ? [nameOf(problem)] : []));
+}
+
 /** The name of a problem: `stale`, `sink:shop`. At most one episode of a name is open at a time. */
 export function nameOf({ topic, sink }: Pick<Problem, 'topic' | 'sink'>): string {
   return sink === undefined ? topic : `${topic}:${sink.row.name}`;

@@ -26,7 +26,8 @@ it('CatchwordError can be copied as final, with another code and message', () =>
   });
 });
 
-it('an error without a hint has the remedy of the documents, unless that refers to the hint', () => {
+it('an error without a hint has the remedy of the documents, if they have one', () => {
   expect(remedyOf('SERVICE_FORBIDDEN')).toBe('Ask the service for the permission.');
+  expect(remedyOf('MIRROR_UNUSABLE')).toBe('If the file is damaged: see docs/backup.md.');
   expect(remedyOf('NOT_FOUND')).toBeUndefined();
 });

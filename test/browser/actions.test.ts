@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { serveHttp } from '../support/listen.ts';
+import { execute } from '../support/sqlite.ts';
 import { hostileDaemon } from './scene.ts';
 
 /** Decides as a person does: opens the explanation, if there is one, and presses the button. */
@@ -71,6 +72,34 @@ describe.skipIf(!browserAvailable)('decisions in a browser', { tags: ['stores'] 
       'undo the removals of run 2',
       'approve the removals of run 2',
     ]);
+  });
+
+  it('what is ticked stays ticked when another run waits, all of it is decided at once, and the tab counts problems', async () => {
+    const { url, db } = await hostileDaemon();
+    const { page } = await visit();
+    await page.clock.install();
+    await page.goto(`${url}/actions`);
+    expect(await page.title()).toBe('(1) Decisions – catchword');
+    const tick = (run: number) => page.getByLabel(new RegExp(`^Run ${run}:`));
+    await tick(2).check();
+    execute(
+      db,
+      "INSERT INTO runs (id, kind, state, started_at, finished_at, selection) VALUES (9, 'full', 'held', 1, 2, '{}')",
+    );
+    await page.clock.runFor(3_000);
+    await tick(9).waitFor();
+    expect([await tick(2).isChecked(), await tick(9).isChecked()]).toEqual([true, false]);
+    await tick(9).check();
+    await page.getByRole('button', { name: 'Reject the ticked runs' }).click();
+    await page.waitForURL(/\/actions#decision-/);
+    await page.locator('#several li').first().waitFor({ state: 'detached' });
+    expect(await decisions(page, url)).toEqual(['reject the removals of run 9', 'reject the removals of run 2']);
+    execute(db, "UPDATE runs SET state = 'held' WHERE id = 9");
+    await page.clock.runFor(61_000);
+    await expect.poll(() => page.title()).toBe('(1) Decisions – catchword');
+    execute(db, "UPDATE runs SET state = 'complete' WHERE id = 9");
+    await page.clock.runFor(61_000);
+    await expect.poll(() => page.title()).toBe('Decisions – catchword');
   });
 
   it('a button pauses, resumes and replays a sink, and retries and skips what it rejected', async () => {

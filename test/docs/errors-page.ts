@@ -1,4 +1,4 @@
-import { ERROR_CODES } from '../../src/base/errors.ts';
+import { ERROR_CODES, SEE_HINT } from '../../src/base/errors.ts';
 import { HTTP_ERRORS } from '../../src/http/http-error.ts';
 import { GENERATED, tableOf } from './reference.ts';
 
@@ -12,7 +12,7 @@ function linked(text: string): string {
 
 export function errorsPage(): string {
   const rows = Object.entries(ERROR_CODES).map(([code, { meaning, exit, retryable, remedy }]) => {
-    return [`\`${code}\``, linked(meaning), String(exit), retryable ? 'yes' : 'no', linked(remedy)];
+    return [`\`${code}\``, linked(meaning), String(exit), retryable ? 'yes' : 'no', linked(remedy ?? SEE_HINT)];
   });
   const answers = Object.entries(HTTP_ERRORS).map(([code, [status, meaning, remedy]]) => {
     return [`\`${code}\``, String(status), meaning, linked(remedy)];

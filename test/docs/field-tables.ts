@@ -4,7 +4,9 @@ import { mysqlLayout } from '../../src/relay/sinks/mysql/mysql-layout.ts';
 import { LAYOUT } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { CHANNEL } from '../../src/shown/shown-channel.ts';
 import { DECISION } from '../../src/shown/shown-decision.ts';
+import { PARKED } from '../../src/shown/shown-parked.ts';
 import { PROBLEM } from '../../src/shown/shown-problem.ts';
+import { REJECTED } from '../../src/shown/shown-rejected.ts';
 import type { Row } from '../../src/shown/shown-row.ts';
 import { RUN } from '../../src/shown/shown-run.ts';
 import { SINK, SINK_STATES } from '../../src/shown/shown-sink.ts';
@@ -90,6 +92,8 @@ const SHOWN: Readonly<Record<string, readonly Row<never>[]>> = {
   decision: DECISION,
   problem: PROBLEM,
   channel: CHANNEL,
+  parked: PARKED,
+  rejected: REJECTED,
 };
 
 type Described = { readonly type?: string | readonly string[]; readonly format?: string };

@@ -2,11 +2,13 @@ import { expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
 import { createApp } from '../../src/http/app.ts';
+import { holdNumber } from '../../src/report/sink-report.ts';
 import type { NewAction } from '../../src/store/rows/decision-rows.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { post, reading } from '../operate/daemon.ts';
-import { emptyMirror, serve, serveFilled } from './place.ts';
-import { get } from './reader.ts';
+import { emptyMirror, serve, serveFilled, serveHarness } from './place.ts';
+import { get, getJson } from './reader.ts';
 
 it('a form is rejected with every field that is wrong, and then nothing is recorded', async () => {
   const { db, web } = await serveFilled({ items: 1 });
@@ -39,7 +41,7 @@ it('a form is rejected with every field that is wrong, and then nothing is recor
 
 it('a form is rejected if it is too long, or not a form', async () => {
   const { db, web } = await serveFilled({ items: 1 });
-  const long = await post(web.url, { action: 'pause', target: 'x'.repeat(10_000) });
+  const long = await post(web.url, { action: 'pause', target: 'x'.repeat(20_000) });
   expect([long.status, await long.text()]).toEqual([413, expect.stringContaining('body is too large')]);
   const headers = { origin: web.url, 'content-type': 'text/plain' };
   const text = await fetch(`${web.url}/actions`, { method: 'POST', body: 'action=pause', headers });
@@ -57,6 +59,53 @@ it('a form is answered with the reason if the mirror cannot be written', async (
   expect(response.json()).toEqual({
     error: { code: 'MIRROR_BUSY', message: 'another process keeps the mirror locked', hint: 'Find it.' },
   });
+});
+
+it('one form decides about several runs and sinks, names what is not possible any more, and goes on with the others', async () => {
+  const { store, html, web } = await serveHarness();
+  const forecast = { has: 300, matching: 1, created: 0, updated: 0, removed: 299, failed: 0 };
+  writeUnder(store.relayLease, Date.now(), ({ sinks }) => {
+    for (const name of ['a', 'b', 'c']) {
+      sinks.configure({ name, kind: 'webhook', address: name, identity: name });
+      const held = { why: 'view', where: '0', fields: null, forecast, isApproved: false } as const;
+      sinks.hold(sinks.get(name)?.id ?? 0, held);
+    }
+  });
+  const before = await html('/actions');
+  expect(before).toMatch(/<strong>Sink a<\/strong>.*remove 299 of the 300.*Approve what is ticked/s);
+  expect(await html('/')).toContain('href="/actions#several"');
+  const problems = (await getJson<{ problems: string[] }>(`${web.url}/api/status`)).problems.length;
+  expect(problems).toBeGreaterThanOrEqual(3);
+  expect(before).toContain(`<title>(${problems}) Decisions – catchword</title>`);
+
+  const tick = (name: string, more = 0) => {
+    const row = store.sinks.get(name);
+    return ['of', `sink:${name}:${row === undefined ? 0 : holdNumber(row) + more}`] as [string, string];
+  };
+  const wrong: [[string, string][], string][] = [
+    [[['verdict', 'approve']], 'of: nothing is ticked'],
+    [[['verdict', 'maybe'], tick('a')], 'verdict: is neither approve nor reject'],
+    [[['verdict', 'reject'], ['of', 'run:1'], tick('a')], 'of: sink a cannot be rejected'],
+    [[['verdict', 'approve'], tick('a'), ['of', 'all']], 'of.1: is neither a run nor a sink'],
+  ];
+  for (const [fields, message] of wrong)
+    expect(await (await post(web.url, fields)).json(), message).toMatchObject({ error: { code: 'USAGE', message } });
+  expect(store.actions.list(1)).toEqual([]);
+
+  // What holds b is not what the person saw, and the run was decided meanwhile.
+  const ticked = [tick('a'), tick('b', 1), ['of', 'run:1'] as [string, string], tick('c')];
+  const response = await post(web.url, [['verdict', 'approve'], ...ticked]);
+  expect([response.status, response.headers.get('location')]).toEqual([303, '/runs/2?all#decision-4']);
+  expect(store.actions.list(9).map(({ action, target, state }) => [action, target, state])).toEqual([
+    ['release', 'c', 'done'],
+    ['approve', '1', 'failed'],
+    ['release', 'b', 'failed'],
+    ['release', 'a', 'done'],
+  ]);
+  const after = await html('/actions');
+  expect(after).toMatch(/<strong>Sink b<\/strong>/);
+  expect(after).not.toMatch(/<strong>Sink [ac]<\/strong>/);
+  expect(after).toMatch(/approve the removals of run 1.*run 1 .*let sink b go on.*failed.*let sink a go on.*done/s);
 });
 
 it('a form leads back to the page of this server that it was on, where the decision is listed', async () => {

@@ -17,7 +17,7 @@ it('the page of changes has the whole log, newest first, without a gap or a dupl
     path = /href="(\/changes\?before=\d+)"/.exec(text)?.[1];
   }
   expect(seen).toEqual(Array.from({ length: 120 }, (_, n) => 120 - n));
-  expect((await page('/changes?before=1')).text).toContain('The log has no older changes.');
+  expect((await page('/changes?before=1')).text).toContain('The log has no such change.');
   expect((await page('/changes?before=x')).status).toBe(400);
   expect((await page('/changes')).text).toContain('120 changes in the last minute');
 });
@@ -52,4 +52,25 @@ it('the page of changes shows new ones at the top of an open page', async () => 
   const second = await next();
   expect(seqsOf(second.html)).toEqual([3, 2, 1]);
   expect(second.html).toContain('&lt;b>New');
+});
+
+it('the page of changes filters them, searches 5,000 at once, and lists the oldest first', async () => {
+  const { change, page, html } = await serveHarness();
+  change(Array.from({ length: 5_200 }, (_, n) => book(n)));
+  change([book(1, 'Renamed'), { vbid: 'P2', body: null }]);
+  expect(seqsOf(await html('/changes?op=removed&field='))).toEqual([5_202]);
+  expect(seqsOf(await html('/changes?op=&field=title'))).toEqual([5_201]);
+  const oldest = await html('/changes?after=0');
+  expect(seqsOf(oldest)).toEqual(Array.from({ length: 50 }, (_, n) => n + 1));
+  expect(oldest).toContain('href="/changes?after=50"');
+  expect(seqsOf(await html('/changes?after=5200'))).toEqual([5_201, 5_202]);
+
+  const nothing = await html('/changes?field=publisher');
+  expect(nothing).toContain('None among the 5,000 that were searched.');
+  const [, rest = ''] = /href="(\/changes\?field=publisher&amp;before=\d+)"/.exec(nothing) ?? [];
+  expect(await html(rest.replaceAll('&amp;', '&'))).toContain('The log has no such change.');
+  const later = await html('/changes?field=title&after=0');
+  const [, end = ''] = /href="(\/changes\?field=title&amp;after=[1-9]\d*)"/.exec(later) ?? [];
+  expect(seqsOf(await html(end.replaceAll('&amp;', '&')))).toEqual([5_201]);
+  expect((await page('/changes?op=odd')).status).toBe(400);
 });

@@ -79,6 +79,8 @@ it('the description has no finding of the linter, and names every route of the A
     ['/api/decisions', 'listDecisions'],
     ['/api/problems', 'listProblems'],
     ['/api/runs', 'listRuns'],
+    ['/api/sinks/{name}/parked', 'listParkedEvents'],
+    ['/api/rejected', 'listRejectedItems'],
     ['/api/products', 'searchProducts'],
     ['/api/products/{vbid}', 'getProduct'],
     ['/api/changes', 'listChanges'],

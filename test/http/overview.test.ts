@@ -56,6 +56,22 @@ it('the overview says how fresh a mirror is, what the last run did and when the 
   expect(await overviewOf(web.url, 'mirror')).toMatch(/Up to date , as of 25 hours ago .*24 hours none Size/);
 });
 
+it('the page of runs lists the next ones of the schedule', async () => {
+  const { db } = await filled({ items: 3 });
+  const upcoming = () => [
+    { kind: 'delta' as const, at: Date.parse('2126-11-20T20:30:00Z') },
+    { kind: 'full' as const, at: Date.parse('2126-11-20T21:30:00Z') },
+  ];
+  const { web } = await serve(db, { upcoming, plans: () => ({ ...NO_PLANS, timezone: 'Asia/Kolkata' }) });
+  expect(await overviewOf(`${web.url}/runs`, 'schedule')).toContain(
+    'No daemon is running, so no run starts by itself.',
+  );
+  beDaemon(db);
+  expect(await overviewOf(`${web.url}/runs`, 'schedule')).toContain(
+    '2126-11-20 20:30:00 UTC (02:00 in Asia/Kolkata): delta 2126-11-20 21:30:00 UTC (03:00 in Asia/Kolkata): full',
+  );
+});
+
 it('the overview names the zone of the next runs, and says which were missed and why', async () => {
   const { db } = await filled({ items: 3 });
   const at = (text: string): number => Date.parse(text);

@@ -46,6 +46,7 @@ export const WEB = {
   behindLimitMs: 1_800_000,
   channels: [],
   plans: () => NO_PLANS,
+  upcoming: () => [],
   clock: systemClock,
 };
 

@@ -132,7 +132,9 @@ for (const { total, tags } of PARKED) {
     expect(first).toEqual({
       seq: 1,
       vbid: 'P0',
+      op: 'created',
       state: 'refused',
+      freed: 0,
       reason: `HTTP 422 ${HOSTILE}`,
       at: first?.at,
       title: HOSTILE,

@@ -52,7 +52,7 @@ export function reading(db: string): Store {
 type Fields = Readonly<Record<string, string>>;
 
 /** Sends a form, as the page does. */
-export async function post(url: string, fields: Fields, headers: Fields = {}): Promise<Response> {
+export async function post(url: string, fields: Fields | [string, string][], headers: Fields = {}): Promise<Response> {
   const body = new URLSearchParams(fields);
   return await fetch(`${url}/actions`, {
     method: 'POST',

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunKind } from '../../src/catalog/run-types.ts';
-import { dueRuns, newestDue, nextDue, plansOf, type Schedule, ticksBetween } from '../../src/operate/schedule/due.ts';
+import {
+  dueRuns,
+  newestDue,
+  nextDue,
+  plansOf,
+  type Schedule,
+  ticksBetween,
+  upcomingRuns,
+} from '../../src/operate/schedule/due.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -151,6 +159,18 @@ describe('after downtime', () => {
         { kind: 'delta', at: Date.parse('2026-11-20T10:00:00Z') },
       ]);
     }
+  });
+
+  it('the next runs of both schedules come in their order', () => {
+    const runs = upcomingRuns({ ...schedule, deltaCron: '0 */8 * * *' }, now, 5);
+    expect(runs.map(({ kind, at }) => `${kind} ${new Date(at).toISOString()}`)).toEqual([
+      'delta 2026-11-20T15:00:00.000Z',
+      'delta 2026-11-20T23:00:00.000Z',
+      'full 2026-11-21T01:00:00.000Z',
+      'delta 2026-11-21T07:00:00.000Z',
+      'delta 2026-11-21T15:00:00.000Z',
+    ]);
+    expect(upcomingRuns({ ...schedule, fullCron: 'off', deltaCron: 'off' }, now, 5)).toEqual([]);
   });
 
   it('a served tick is not due', () => {

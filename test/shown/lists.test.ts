@@ -4,6 +4,8 @@ import { serve, serveHarness } from '../http/place.ts';
 import { get, getJson } from '../http/reader.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
 
 type Things = readonly Readonly<Record<string, unknown>>[];
 
@@ -35,6 +37,8 @@ it('lists over HTTP have filters and cursors, and answer as the commands do', as
   expect(await found('runs?proof=open')).toEqual([1]);
   expect(await found('decisions?target=a&before=3')).toEqual([1]);
   expect(await found('decisions?state=asked')).toEqual([]);
+  expect(await found('runs?after=0&kind=full')).toEqual([1, 3]);
+  expect(await found('decisions?after=1&limit=1')).toEqual([2]);
   expect((await get(`${web.url}/api/sinks?state=odd`)).status).toBe(400);
   for (const [path, ...args] of [
     ['decisions', 'decisions'],
@@ -72,4 +76,44 @@ it('a channel that gave up a message is named by the overview, status and /api/s
   };
   const { stdout } = await runHere(['status'], settings, temporaryDirectory());
   expect(stdout).toContain('team: webhook, no message so far, 1 message given up: HTTP 500');
+});
+
+it('parked events and rejected items are listed over HTTP and on pages, with the same filters', async () => {
+  const { db, settings } = await filled({ items: 3 });
+  execute(
+    db,
+    `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60)
+       INSERT INTO rejected (run_id, pass, page, per_page, position, reason, body)
+       SELECT 1 + n / 60, 0, 1, 1000, n, 'the key of item ' || n || ' is empty', '{"n":' || n || '}' FROM n;
+     INSERT INTO sinks (id, name, kind, address, identity) VALUES (1, 'shop', 'webhook', 'https://shop.example', 'i');
+     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60)
+       INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change)
+       SELECT 1, n, 'V' || (n % 2), iif(n % 3, 'refused', 'waiting'), 'too long', 1, '{"op":"updated"}' FROM n`,
+  );
+  const { web } = await serve(db);
+  const found = async (path: string, key: string) =>
+    (await getJson<Things>(`${web.url}/api/${path}`)).map((one) => one[key]);
+  const html = async (path: string) => (await get(`${web.url}${path}`)).text;
+  expect(await found('rejected?limit=2', 'id')).toEqual([60, 59]);
+  expect(await found('rejected?after=0&limit=2', 'position')).toEqual([1, 2]);
+  expect(await found('rejected?run=2', 'body')).toEqual(['{"n":60}']);
+  expect(await found('rejected?reason=ITEM%207%20', 'id')).toEqual([7]);
+  expect(await found('sinks/shop/parked?state=waiting&vbid=V1&limit=2&after=3', 'seq')).toEqual([9, 15]);
+  expect((await get(`${web.url}/api/sinks/none/parked`)).status).toBe(404);
+  const { stdout } = await runHere(['sink', 'parked', 'shop', '--json'], settings, temporaryDirectory());
+  expect(JSON.parse(stdout)).toEqual(await getJson(`${web.url}/api/sinks/shop/parked?limit=100`));
+
+  const all = await html('/rejected');
+  expect(all).toMatch(/run 2<.*page=1, per_page=1000.*the key of item 60 is empty.*&quot;n&quot;:60/s);
+  expect(all).toContain('href="/rejected?before=11"');
+  expect(await html('/rejected?run=1&reason=item+7+')).toMatch(/value="item 7".*the key of item 7 is empty/s);
+  const waiting = await html('/sinks/shop?state=waiting&vbid=');
+  expect(waiting.match(/waits for an earlier event/g)).toHaveLength(20);
+  expect(waiting).toContain('<option selected>waiting</option>');
+  expect(await html('/sinks/shop?state=refused&vbid=V0')).not.toContain('waits for an earlier event');
+  const more = await html('/sinks/shop?vbid=');
+  expect(more).toContain('href="/sinks/shop?after=50#parked"');
+  expect(await html('/runs?kind=delta')).toContain('No such runs exist.');
+  expect(await html('/runs?kind=full&state=complete')).toContain('href="/runs/1"');
+  expect(await html('/actions?action=pause')).toContain('No such decision.');
 });

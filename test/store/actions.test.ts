@@ -44,5 +44,5 @@ it('decisions about a run are listed apart from decisions about a sink of the sa
   expect(store.actions.of('12', ['approve', 'reject'], 10).map(({ id }) => id)).toEqual([2]);
   expect(store.actions.of('12', ['pause'], 10).map(({ id }) => id)).toEqual([1]);
   expect(store.actions.list(2).map(({ id }) => id)).toEqual([3, 2]);
-  expect(store.actions.list(5, 3).map(({ id }) => id)).toEqual([2, 1]);
+  expect(store.actions.list(5, { before: 3 }).map(({ id }) => id)).toEqual([2, 1]);
 });

@@ -12,7 +12,7 @@ export function decisionsCommand(context: CommandContext): Command {
     .option('--before <id>', 'list only those before this one', wholeNumber('--before', 1));
   return mirrorCommand(context, 'look', command, (store, _config, given: { limit: number; before?: number }) => {
     const nowMs = context.clock.now();
-    const found = store.actions.list(given.limit, given.before).map((row) => ({ ...row, store, nowMs }));
+    const found = store.actions.list(given.limit, given).map((row) => ({ ...row, store, nowMs }));
     const lines = shownLines(colours(context), DECISION, found, ({ id }) => `decision ${id}`);
     return { json: found.map((one) => jsonOf(DECISION, one)), text: found.length === 0 ? 'no decision yet' : lines };
   });

@@ -4,12 +4,14 @@ import { reviewNow } from '../../operate/decisions/carry-out-review.ts';
 import type { REVIEWS, ReviewOptions } from '../../operate/decisions/held-run-review.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson } from '../../report/run-report.ts';
-import { heldText, runSummary } from '../../report/run-text.ts';
+import { heldText } from '../../report/run-text.ts';
 import { adviceFor, reasonKind } from '../../report/run-words.ts';
 import { seamPicture } from '../../report/seam-picture.ts';
-import { count, table } from '../../report/text.ts';
-import { shownLines } from '../../shown/shown-row.ts';
-import { RUN, runJson } from '../../shown/shown-run.ts';
+import { count } from '../../report/text.ts';
+import { runSummary } from '../../shown/run-summary.ts';
+import { REJECTED } from '../../shown/shown-rejected.ts';
+import { jsonOf, shownLines } from '../../shown/shown-row.ts';
+import { runJson, runRows } from '../../shown/shown-run.ts';
 import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import { lookUpHeld } from '../roles/pipeline.ts';
@@ -19,31 +21,29 @@ import { commandLog, commandUser, toPerson } from './shared/person-notices.ts';
 import { mirrorCommand } from './shared/with-mirror.ts';
 
 /** How many rejected items are listed. */
-const REJECTED = 100;
+const LISTED = 100;
 
 function listRuns(context: CommandContext, runs: readonly Run[]): Result {
-  const nowMs = context.clock.now();
-  const seen = runs.map((run) => ({ ...run, nowMs }));
   const none = 'no run yet; start one with: npx catchword sync';
-  const lines = shownLines(colours(context), RUN, seen, ({ id }) => `run ${id}`);
+  const lines = shownLines(colours(context), runRows(context.clock.now()), runs, ({ id }) => `run ${id}`);
   return { json: runs.map(runJson), text: runs.length === 0 ? none : lines };
 }
 
 function showRun(context: CommandContext, store: Store, id: number): Result {
   const c = colours(context);
   const run = requireRun(store, id);
-  const rejected = store.runs.rejected(id, REJECTED);
-  const rows = rejected.map(({ page, position, reason, body }) => [page, position, reason, body.slice(0, 60)]);
+  const rejected = store.runs.rejected(id, LISTED);
   const text = [runSummary(c, run, context.clock.now())];
   const advice = run.reasons.flatMap((reason) => (reasonKind(reason) === 'held' ? [] : (adviceFor(reason) ?? [])));
   text.push(...[...new Set(advice)].map((one) => `  help     ${one}`));
   if (run.evidence !== null) text.push(seamPicture(c, run.evidence));
   if (run.state === 'held') text.push('', heldText(store, run));
-  if (rows.length > 0) text.push('', table(['page', 'item', 'reason', 'body'], rows));
+  if (rejected.length > 0) text.push('', ...shownLines(c, REJECTED, rejected, () => ''));
   const unused = run.rejected + store.runs.inPart(id).items;
-  if (rows.length < unused)
+  if (rejected.length < unused)
     text.push(`… of ${count(unused)}: see the SQL view rejected_items, which has up to 1,000 of a run`);
-  return { json: { ...runJson(run), held_removals: heldRemovalsJson(store, id), rejected_items: rejected }, text };
+  const items = rejected.map((item) => jsonOf(REJECTED, item));
+  return { json: { ...runJson(run), held_removals: heldRemovalsJson(store, id), rejected_items: items }, text };
 }
 
 function cancelRun({ clock }: CommandContext, store: Store, id: number): Result {

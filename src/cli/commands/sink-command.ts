@@ -1,17 +1,15 @@
 import { Command, Option } from 'commander';
 import { usageError } from '../../base/errors.ts';
-import { iso } from '../../base/iso-time.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
 import { forgetSink, renameSink, requireSink } from '../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { sinkConfigs } from '../../relay/sink-config.ts';
 import { seenSinks, storedSizes } from '../../report/sink-report.ts';
-import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
+import { PARKED } from '../../shown/shown-parked.ts';
 import { jsonOf, shownLines } from '../../shown/shown-row.ts';
-import { SINK } from '../../shown/shown-sink.ts';
+import { NO_SINKS, SINK } from '../../shown/shown-sink.ts';
 import { parseMoment } from '../../store/history/moment.ts';
-import type { ParkedState } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, printLine, type Result, wholeNumber } from './shared/output-format.ts';
@@ -20,8 +18,6 @@ import { type PreviewOptions, previewSink } from './shared/preview-sink.ts';
 import { trySink } from './shared/try-sink.ts';
 import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
 import { mirrorCommand, onMirror, settingsNotInUse } from './shared/with-mirror.ts';
-
-const NO_SINKS = 'no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
   const configs = sinkConfigs(config.sinks, store.sinks.hasFed);
@@ -36,20 +32,12 @@ async function list(context: CommandContext, store: Store, config: Config): Prom
   });
 }
 
-/** Events that wait for a decision, or for their delivery. */
-const SHOWN: ReadonlySet<ParkedState> = new Set(['refused', 'waiting', 'ready']);
-
-function listParked(store: Store, name: string): Result {
-  const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
-  const rows = events.map(({ seq, vbid, change, state, at, reason }) => {
-    return [seq, vbid, change.op, state, time(at), reason];
-  });
-  const head = ['seq', 'vbid', 'op', 'state', 'since', 'why'];
-  const retry = `redeliver them: npx catchword sink retry ${name}`;
-  const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
-  const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];
-  const json = events.map(({ change, at, ...event }) => ({ ...event, op: change.op, at: iso(at) }));
-  return { json, text };
+function listParked(context: CommandContext, store: Store, name: string): Result {
+  const events = store.sinks.waiting(requireSink(store, name).id, 0, -1);
+  const hint = `redeliver them: npx catchword sink retry ${name}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
+  const lines = [...shownLines(colours(context), PARKED, events, () => ''), hint];
+  const text = events.length === 0 ? `nothing of ${name} is parked` : lines;
+  return { json: events.map((event) => jsonOf(PARKED, event)), text };
 }
 
 async function decide(
@@ -92,7 +80,9 @@ export function sinkCommand(context: CommandContext): Command {
   const all = add('list', 'list sinks: position, state, last error, and stores that grow without a limit');
   mirrorCommand(context, 'look', all, (store, config) => list(context, store, config));
   const parked = add('parked', 'list events that a sink refused, and later ones of the same products, which wait');
-  mirrorCommand(context, 'look', parked.argument('<name>'), (store, _config, name: string) => listParked(store, name));
+  mirrorCommand(context, 'look', parked.argument('<name>'), (store, _config, name: string) =>
+    listParked(context, store, name),
+  );
   const preview = add('preview', 'show what another view would change in a store; sends nothing')
     .argument('<name>')
     .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')

@@ -3,7 +3,7 @@ import type { Service } from '../../base/lifecycle.ts';
 import type { Logger } from '../../base/log.ts';
 import { configuredSource } from '../../catalog/event.ts';
 import { startWeb, type WebOptions } from '../../http/web-server.ts';
-import { plansOf } from '../../operate/schedule/due.ts';
+import { plansOf, upcomingRuns } from '../../operate/schedule/due.ts';
 import type { HttpConfig } from './http-config.ts';
 
 interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isStalled' | 'problem' | 'port'> {
@@ -22,6 +22,7 @@ export async function startHttp({ config, ...options }: HttpOptions): Promise<Se
     token,
     overlapMs,
     source: configuredSource(config.baseUrl),
+    upcoming: (nowMs, most) => upcomingRuns(config, nowMs, most),
     plans: ({ schedule }, nowMs) => plansOf(config, schedule.servedOfEach(), nowMs),
   });
 }

@@ -1,13 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { RUN_ACTIONS, readDecision, SINK_ACTIONS } from '../../operate/decisions/decision-types.ts';
+import { RUN_ACTIONS, readDecisions, SINK_ACTIONS } from '../../operate/decisions/decision-types.ts';
 import { decide } from '../../operate/decisions/submit-decision.ts';
 import { DECISION } from '../../shown/shown-decision.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { Store } from '../../store/store.ts';
+import { DECISION_FILTERS } from '../list-filters.ts';
 import { prefixOf } from '../path-prefix.ts';
+import { askedFor, List, pageOf } from './page-list.tsx';
 import { ShownTable } from './page-shown.tsx';
-import { numberIn, type PageParts, type Section, type View } from './page-view.ts';
+import type { PageParts, Section, View } from './page-view.ts';
 import { operatorOf } from './session.ts';
+import { severalSection } from './several-decisions.tsx';
 
 const PATH = '/actions';
 /** Decisions on one page. */
@@ -44,20 +47,18 @@ export function decisionsSection(store: Store, nowMs: number, target?: number | 
 export const actions: View = {
   path: PATH,
   show: ({ store, clock }, { query }) => {
-    const before = numberIn(query, 'before') ?? undefined;
-    const rows = store.actions.list(PAGE + 1, before);
-    const shown = rows.slice(0, PAGE);
+    const asked = askedFor(query, DECISION_FILTERS);
+    const { shown, next } = pageOf(store.actions.list(PAGE + 1, asked.only), PAGE, ({ id }) => id);
     const none = 'No decision yet. What operators decide on these pages, or with a command, is listed here.';
-    const last = shown.at(-1);
-    const links = (
-      <p class="pages">
-        {before !== undefined && <a href={PATH}>Newest decisions</a>}
-        {rows.length > PAGE && last !== undefined && <a href={`${PATH}?before=${last.id}`}>Older decisions</a>}
-      </p>
+    const isWhole = asked.isNewest && Object.keys(asked.given).length === 0;
+    const list = (
+      <List name="decisions" path={PATH} filters={DECISION_FILTERS} asked={asked} next={next}>
+        {decisionTable(store, shown, clock.now(), isWhole ? none : 'No such decision.')}
+      </List>
     );
     const sections = [
-      { id: 'decisions', live: before === undefined, content: decisionTable(store, shown, clock.now(), none) },
-      { id: 'older', content: links },
+      ...(asked.isNewest ? [severalSection(store)] : []),
+      { id: 'decisions', live: asked.isNewest, content: list },
     ];
     return { title: 'Decisions', sections };
   },
@@ -77,14 +78,16 @@ function backTo(request: FastifyRequest): string {
 /** How often, and after how many milliseconds, a decision is looked at, so that the page shows what the daemon made of it. */
 const [LOOKS, LOOK_MS] = [40, 50];
 
-/** The longest form, in bytes. */
-const MAX_FORM = 4_096;
+/** The longest form, in bytes: 50 ticks with long names of sinks. */
+const MAX_FORM = 16_384;
 
 /** Takes decisions from forms. `addAuth` has checked the request before, as for every route with `config.action`. */
 export function addActions(app: FastifyInstance, { store, clock }: Pick<PageParts, 'store' | 'clock'>): void {
   app.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
-    const id = decide(store, readDecision(request.body, operatorOf(request)), clock.now());
-    for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++) await clock.sleep(LOOK_MS);
-    return reply.redirect(`${backTo(request)}#decision-${id}`, 303);
+    // Each by itself: one that is not possible any more is recorded with the reason, and the others are carried out.
+    const ids = readDecisions(request.body, operatorOf(request)).map((one) => decide(store, one, clock.now()));
+    const isAsked = (): boolean => ids.some((id) => store.actions.get(id)?.state === 'asked');
+    for (let looks = 0; looks < LOOKS && isAsked(); looks++) await clock.sleep(LOOK_MS);
+    return reply.redirect(`${backTo(request)}#decision-${ids.at(-1)}`, 303);
   });
 }

@@ -75,7 +75,7 @@ function SignOut({ name }: { readonly name: string }) {
 
 /** The whole document. Everything that it shows is escaped by preact; no part of it uses `dangerouslySetInnerHTML`. */
 function documentHtml(
-  { title, sections, draws = false }: Content,
+  { title, problems = 0, sections, draws = false }: Content,
   path: string,
   live: string,
   session: Session | null | 'signed out',
@@ -87,7 +87,7 @@ function documentHtml(
         <meta charSet="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{`${title} – catchword`}</title>
+        <title>{`${problems === 0 ? '' : `(${problems}) `}${title} – catchword`}</title>
         <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetPath('page.css')} />
         <script defer src={assetPath('idiomorph.js')} />

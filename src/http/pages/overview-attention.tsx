@@ -88,7 +88,10 @@ function* troubleOf(overview: Overview, channels: readonly ChannelSeen[]): Itera
 }
 
 function decisionsOf({ held, sinks }: Overview): Notice[] {
-  return [...heldNotices(held), ...sinkNotices(sinks)];
+  const found = [...heldNotices(held), ...sinkNotices(sinks)];
+  const link = ['/actions#several', 'Decide about several at once'] as const;
+  const isMany = held.listed.length + sinks.troubled.filter(({ state }) => state === 'held').length > 1;
+  return isMany ? [...found, { state: 'warn', title: 'More than one approval is waited for.', link }] : found;
 }
 
 /** Lists what only a person can decide. */

@@ -4,7 +4,7 @@ import { clockIn, count, plural, roughly, size, time } from '../../report/text.t
 import { CHANNEL, type ChannelSeen, seenChannels } from '../../shown/shown-channel.ts';
 import { rowsOf } from '../../shown/shown-row.ts';
 import { changesText } from '../../shown/shown-run.ts';
-import { SINK } from '../../shown/shown-sink.ts';
+import { NO_SINKS, SINK } from '../../shown/shown-sink.ts';
 import { missedTexts } from '../../shown/status-text.ts';
 import { decisionsSection } from './actions-page.tsx';
 import { Attention, Trouble } from './overview-attention.tsx';
@@ -152,9 +152,7 @@ function FirstTime({ overview: { nowMs, active, daemon, plans, pause } }: Overvi
 const OF_OVERVIEW = rowsOf(SINK, 'name', 'state', 'lag_records', 'held', 'error');
 
 function Sinks({ store, overview: { sinks, nowMs } }: OverviewProps & Pick<PageParts, 'store'>) {
-  if (sinks.count === 0) {
-    return <p>No store is fed. Set CATCHWORD_SINK_&lt;NAME&gt; to feed one, such as a database of the shop.</p>;
-  }
+  if (sinks.count === 0) return <p>{NO_SINKS}</p>;
   const more = sinks.count - sinks.listed.length;
   return (
     <>

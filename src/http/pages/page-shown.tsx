@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { count } from '../../report/text.ts';
 import { type Row, type Said, saidOf } from '../../shown/shown-row.ts';
 import { Facts } from './page-facts.tsx';
@@ -44,10 +45,12 @@ interface ShownProps<Of> {
   readonly all: readonly Of[];
   readonly isNamed?: boolean;
   readonly idOf?: (of: Of) => string;
+  /** Cells that a page makes by itself, by their heads: instead of the one of a row, or behind all. */
+  readonly cells?: Readonly<Record<string, (of: Of) => ComponentChildren>>;
 }
 
 /** Things in a table: the columns of their rows. Columns of numbers are aligned to the right. */
-export function ShownTable<Of>({ rows, all, ...table }: ShownProps<Of>) {
+export function ShownTable<Of>({ rows, all, cells: own = {}, ...table }: ShownProps<Of>) {
   const columns = rows.filter(({ list, label }) => list !== undefined && label !== undefined);
   const isNumber = (row: Row<Of>) => all.some((of) => typeof saidOf(row, of)[0]?.text === 'number');
   const cell = (row: Row<Of>, of: Of) => {
@@ -56,11 +59,19 @@ export function ShownTable<Of>({ rows, all, ...table }: ShownProps<Of>) {
   };
   const cells = columns.map((row) => [row.label, (of: Of) => cell(row, of)] as const);
   const numbers = columns.flatMap((row) => (row.label !== undefined && isNumber(row) ? [row.label] : []));
-  return <Table {...table} columns={Object.fromEntries(cells)} numbers={numbers} rows={all} />;
+  return <Table {...table} columns={{ ...Object.fromEntries(cells), ...own }} numbers={numbers} rows={all} />;
+}
+
+interface FactsProps<Of> {
+  readonly rows: readonly Row<Of>[];
+  readonly of: Of;
+  /** Facts that a page makes by itself, behind those of the rows. */
+  readonly more?: Readonly<Record<string, ComponentChildren>>;
+  readonly areBoxed?: boolean;
 }
 
 /** A thing by its facts, on its own page. */
-export function ShownFacts<Of>({ rows, of }: { readonly rows: readonly Row<Of>[]; readonly of: Of }) {
+export function ShownFacts<Of>({ rows, of, more = {}, areBoxed = false }: FactsProps<Of>) {
   const facts = rows.flatMap((row) => (row.label === undefined ? [] : [[row.label, partsOf(row, of)] as const]));
-  return <Facts known={Object.fromEntries(facts)} />;
+  return <Facts known={{ ...Object.fromEntries(facts), ...more }} areBoxed={areBoxed} />;
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Clock } from '../../base/clock.ts';
 import { usageError } from '../../base/errors.ts';
 import { wholeNumber } from '../../base/whole-number.ts';
+import type { RunKind } from '../../catalog/run-types.ts';
 import type { Plans } from '../../catalog/tick.ts';
 import type { Rate } from '../../pace/pace.ts';
 import type { ConfiguredChannel } from '../../shown/shown-channel.ts';
@@ -15,6 +16,8 @@ export interface PageParts {
   readonly clock: Clock;
   /** Asks the schedule when it starts the next runs, and which it missed. */
   readonly plans: (store: Store, nowMs: number) => Plans;
+  /** The next runs that the schedule starts, the earliest first. */
+  readonly upcoming: (nowMs: number, most: number) => readonly { readonly kind: RunKind; readonly at: number }[];
   /** Reads how the mirror is now. */
   readonly state: () => MirrorState;
   readonly steps: Steps;
@@ -61,6 +64,8 @@ export interface Section {
 
 export interface Content {
   readonly title: string;
+  /** How many problems are open: the tab shows it. */
+  readonly problems?: number;
   /** Whether scripts draw pictures and charts on it. */
   readonly draws?: boolean;
   readonly sections: readonly Section[];

@@ -1,6 +1,7 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../base/errors.ts';
+import { namedProblems } from '../../state/problems.ts';
 import type { RouteParts } from '../response-writer.ts';
 import { LIVE_PATH } from '../sse/open-streams.ts';
 import { actions, addActions } from './actions-page.tsx';
@@ -14,12 +15,13 @@ import type { Address, PageParts, Show, View, Visit } from './page-view.ts';
 import { product } from './product-page.tsx';
 import { products } from './products-page.tsx';
 import { run } from './run-page.tsx';
+import { rejected } from './run-rejected.tsx';
 import { runs } from './runs-page.tsx';
 import { sink } from './sink-page.tsx';
 import { sinks } from './sinks-page.tsx';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview, runs, run, products, product, changes, sinks, sink, actions];
+const VIEWS: readonly View[] = [overview, runs, run, rejected, products, product, changes, sinks, sink, actions];
 
 function addressOf({ params, url }: FastifyRequest): Address {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
@@ -54,7 +56,10 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   const inOneState =
     (view: View, visit: Visit): Show =>
     (render) =>
-      parts.store.read(() => render(view.show(parts, visit)));
+      parts.store.read(() => {
+        const problems = namedProblems(parts.state()).length;
+        return render({ ...view.show(parts, visit), problems });
+      });
 
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {

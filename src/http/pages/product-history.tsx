@@ -1,13 +1,15 @@
 import { differingParts, type PartChange, partChanges, WITHOUT_FIELDS } from '../../report/product-text.ts';
 import { count } from '../../report/text.ts';
+import { productPath, RECORDED } from '../../shown/shown-change.ts';
+import { labelsOf } from '../../shown/shown-row.ts';
 import { type FieldChange, type ProductChange, productChanges } from '../../store/history/history.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
 import type { Store } from '../../store/store.ts';
-import { Table } from './page-table.tsx';
-import { When } from './page-time.tsx';
+import { ShownTable } from './page-shown.tsx';
 import type { Section } from './page-view.ts';
-import { productPath, Shown, short } from './untrusted-text.tsx';
+import { Shown, short } from './untrusted-text.tsx';
 
+const { seq: SEQ = '' } = labelsOf(RECORDED);
 /** Changes on one page. */
 const MOST = 50;
 /** Changed fields that are shown of one change. */
@@ -83,20 +85,18 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
     changes.length === 0 ? (
       <p>The log has no older change of this product.</p>
     ) : (
-      <Table
+      <ShownTable
         caption="Changes, the newest first. A change leads to the product as it was right after it."
-        columns={{
-          Change: ({ seq }) => (
+        rows={RECORDED}
+        all={changes}
+        cells={{
+          [SEQ]: ({ seq }) => (
             <a href={productPath(vbid, seq)} aria-label={`The product as it was after change ${count(seq)}`}>
               {count(seq)}
             </a>
           ),
-          What: ({ op }) => op,
           'Fields before and after': (change) => <Fields {...change} />,
-          When: ({ at }) => <When at={at} />,
-          Run: ({ runId }) => <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>,
         }}
-        rows={changes}
       />
     );
   const isCut = !hasOlder && oldest !== undefined && oldest.op !== 'created';

@@ -4,6 +4,7 @@ import { PRICE_FIELDS } from '../../catalog/fields.ts';
 import { indentedJson } from '../../catalog/json-text.ts';
 import { excerpt, productText } from '../../report/product-text.ts';
 import { count, plural } from '../../report/text.ts';
+import { productPath } from '../../shown/shown-change.ts';
 import { productAsOf } from '../../store/history/history.ts';
 import { parseMoment, seqOf } from '../../store/history/moment.ts';
 import { requireProduct } from '../../store/rows/find-product.ts';
@@ -13,7 +14,7 @@ import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
 import { numberIn, type Section, type View } from './page-view.ts';
 import { historySection } from './product-history.tsx';
-import { productPath, Shown, short } from './untrusted-text.tsx';
+import { Shown, short } from './untrusted-text.tsx';
 
 /** Contributors and prices that are listed; a product may have a hundred thousand. */
 const LISTED = 50;

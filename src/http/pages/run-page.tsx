@@ -3,15 +3,16 @@ import { CatchwordError } from '../../base/errors.ts';
 import { type Run, whyNoRun } from '../../catalog/run-types.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { picturesOf } from '../../report/run-picture.ts';
-import { noteTexts, settlingText, updatesText, warningText } from '../../report/run-text.ts';
+import { noteTexts, settlingText, warningText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
-import { labelsOf } from '../../shown/shown-row.ts';
-import { changesText, RUN } from '../../shown/shown-run.ts';
+import { SUMMARY } from '../../shown/run-summary.ts';
+import { rowsOf } from '../../shown/shown-row.ts';
+import { RUN, tookRow } from '../../shown/shown-run.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
-import { Facts } from './page-facts.tsx';
+import { ShownFacts } from './page-shown.tsx';
 import { When } from './page-time.tsx';
 import { type Address, numberIn, type PageParts, type Section, type View } from './page-view.ts';
 import { heldSection } from './run-held.tsx';
@@ -21,7 +22,7 @@ import { rejectedSection } from './run-rejected.tsx';
 import { RunMark } from './runs-page.tsx';
 import { capitalized, Shown } from './untrusted-text.tsx';
 
-const NAMES = labelsOf(RUN);
+const STARTED = rowsOf(RUN, 'started_at');
 
 /** @throws CatchwordError NOT_FOUND */
 function runOf({ store }: PageParts, { params }: Address): Run {
@@ -135,39 +136,20 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
   const total = lists.findLast((list) => list.pass.kind === 'list')?.total() ?? null;
   const repaired = run.evidence?.lists.map((list) => list.repairs) ?? lists.map((list) => list.repairs());
   const repairs = repaired.reduce((sum, some) => sum + some, 0);
-  const of = total !== null && !isOver ? <small>{` of about ${count(total)}; overlaps count twice`}</small> : null;
-  const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
-  const isMissing = run.missing > 0 && run.state !== 'held';
+  const allowed = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
   return (
-    <Facts
+    <ShownFacts
       areBoxed
-      known={{
-        [NAMES.items]: (
-          <>
-            {count(run.items)}
-            {of}
-          </>
-        ),
-        [NAMES.changes]: changesText(run),
-        Updated: updatesText(run),
-        Requests: isOver && count(run.requests),
+      rows={[...SUMMARY, { ...tookRow(nowMs), ...(!isOver && { label: 'Running for' }) }, ...STARTED]}
+      of={run}
+      more={{
+        'Products of the source': total !== null && !isOver && `about ${count(total)}; overlaps count twice`,
         'Requests in the last minute': !isOver && (
           <>
-            {count(requestsInLastMinute(watch.seconds(), nowMs))}
-            <small>{` ${known}, ${count(run.requests)} in all`}</small>
+            {count(requestsInLastMinute(watch.seconds(), nowMs))} <small>{allowed}</small>
           </>
         ),
         'Read again to close seams': repairs > 0 && plural(repairs, 'window'),
-        [NAMES.rejected]: run.rejected > 0 && <a href="#rejected">{plural(run.rejected, 'item')}</a>,
-        [isOver ? 'Not seen, and kept' : 'Not seen so far']: isMissing && plural(run.missing, 'product'),
-        [isOver ? NAMES.took : 'Running for']: (
-          <>
-            {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
-            <small>
-              {isOver ? 'from' : 'since'} <When at={run.startedAt} />
-            </small>
-          </>
-        ),
         'Expected end': !isOver && <End scene={scene} />,
       }}
     />

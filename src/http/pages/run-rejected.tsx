@@ -1,11 +1,14 @@
 import { printableLines } from '../../base/printable.ts';
 import type { Run } from '../../catalog/run-types.ts';
 import { count, plural } from '../../report/text.ts';
+import { REJECTED } from '../../shown/shown-rejected.ts';
+import { labelsOf } from '../../shown/shown-row.ts';
 import type { RejectedRow } from '../../store/rows/runs.ts';
 import type { Store } from '../../store/store.ts';
-import { Table } from './page-table.tsx';
-import type { Section } from './page-view.ts';
-import { Shown } from './untrusted-text.tsx';
+import { REJECTED_FILTERS } from '../list-filters.ts';
+import { askedFor, List, pageOf } from './page-list.tsx';
+import { ShownTable } from './page-shown.tsx';
+import type { Section, View } from './page-view.ts';
 
 /** Items on a page. */
 const LISTED = 50;
@@ -32,11 +35,33 @@ function Body({ body, length }: RejectedRow) {
   );
 }
 
-const COLUMNS = {
-  Page: ({ page, perPage }: RejectedRow) => `page=${page}, per_page=${perPage}`,
-  Item: ({ position }: RejectedRow) => count(position + 1),
-  Reason: ({ reason }: RejectedRow) => <Shown text={reason} />,
-  Body,
+const NAMES = labelsOf(REJECTED);
+/** A run's own page does not name the run. */
+const OF_RUN = REJECTED.filter(({ key }) => key !== 'run');
+
+/** Items of the source that no run could use, of all runs. */
+export const rejected: View = {
+  path: '/rejected',
+  show: ({ store }, { query }) => {
+    const asked = askedFor(query, REJECTED_FILTERS);
+    const found = store.runs.allRejected(LISTED + 1, asked.only, OPENED);
+    const { shown, next } = pageOf(found, LISTED, ({ id }) => id);
+    const content = (
+      <List name="rejected items" path="/rejected" filters={REJECTED_FILTERS} asked={asked} next={next}>
+        {shown.length === 0 ? (
+          <p>No such item. Items of the source that are not valid products are listed here for 30 days.</p>
+        ) : (
+          <ShownTable
+            caption="Items that are not valid products, or that show a product in part"
+            rows={REJECTED}
+            all={shown}
+            cells={{ [NAMES.body]: Body }}
+          />
+        )}
+      </List>
+    );
+    return { title: 'Rejected items', sections: [{ id: 'rejected', live: asked.isNewest, content }] };
+  },
 };
 
 /**
@@ -47,7 +72,7 @@ export function rejectedSection(store: Store, run: Run, from: number): Section {
   const section = { id: 'rejected', live: true } as const;
   const unused = run.rejected + store.runs.inPart(run.id).items;
   if (unused === 0) return { ...section, content: null };
-  const found = store.runs.rejectedFrom(OPENED, run.id, LISTED + 1, from);
+  const found = store.runs.rejected(run.id, LISTED + 1, from, OPENED);
   const rows = found.slice(0, LISTED);
   const next = from + rows.length;
   const content =
@@ -59,11 +84,11 @@ export function rejectedSection(store: Store, run: Run, from: number): Section {
           These items of the source are not valid products, or a delta shows them in part. The rest of each page was
           applied; a product that was in the mirror before stays as it was. The first 1,000 are kept.
         </p>
-        <Table
+        <ShownTable
           caption={`${count(from + 1)} to ${count(next)} of ${plural(unused, 'item')}`}
-          columns={COLUMNS}
-          numbers={['Item']}
-          rows={rows}
+          rows={OF_RUN}
+          all={rows}
+          cells={{ [NAMES.body]: Body }}
         />
         <p class="pages">
           {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}

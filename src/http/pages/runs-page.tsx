@@ -1,11 +1,17 @@
 import type { Run } from '../../catalog/run-types.ts';
+import { clockIn } from '../../report/text.ts';
 import { rowsOf } from '../../shown/shown-row.ts';
-import { RUN } from '../../shown/shown-run.ts';
+import { RUN, runRows } from '../../shown/shown-run.ts';
+import { RUN_FILTERS } from '../list-filters.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
+import { askedFor, List, pageOf } from './page-list.tsx';
 import { partsOf, ShownTable } from './page-shown.tsx';
-import { numberIn, type View } from './page-view.ts';
+import { When } from './page-time.tsx';
+import type { PageParts, View } from './page-view.ts';
 
+/** Runs of the schedule that are listed. */
+const SCHEDULED = 10;
 /** Runs on a page. */
 const LISTED = 50;
 
@@ -16,7 +22,7 @@ export function Mark({ word, tone }: { readonly word: string; readonly tone: str
 
 /** What a run is, in a mark: the row of its state, or of its proof. */
 export function RunMark({ run, of }: { readonly run: Run; readonly of: 'state' | 'proof' }) {
-  return <>{rowsOf(RUN, of).map((row) => partsOf(row, { ...run, nowMs: 0 }))}</>;
+  return <>{rowsOf(RUN, of).map((row) => partsOf(row, run))}</>;
 }
 
 export function StartForms() {
@@ -42,40 +48,68 @@ export function StartForms() {
   );
 }
 
+/** When the schedule starts the next runs. */
+function Schedule({
+  store,
+  upcoming,
+  plans,
+  nowMs,
+}: Pick<PageParts, 'store' | 'upcoming' | 'plans'> & { nowMs: number }) {
+  if (store.daemonLease.holder(nowMs) === null) return <p>No daemon is running, so no run starts by itself.</p>;
+  const found = upcoming(nowMs, SCHEDULED);
+  if (found.length === 0) return <p>No run is scheduled: CATCHWORD_FULL_CRON and CATCHWORD_DELTA_CRON are off.</p>;
+  const { timezone } = plans(store, nowMs);
+  return (
+    <ol>
+      {found.map(({ kind, at }) => (
+        <li>
+          <When at={at} />
+          {` (${clockIn(at, timezone)}): ${kind}`}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 /** The runs, the newest first. */
 export const runs: View = {
   path: '/runs',
-  show: ({ store, clock }, { query }) => {
+  show: ({ store, clock, ...parts }, { query }) => {
     const nowMs = clock.now();
-    const before = numberIn(query, 'before');
-    const found = store.runs.list(LISTED + 1, before ?? undefined);
-    const shown = found.slice(0, LISTED);
-    const waiting = before === null ? store.runs.held() : [];
+    const asked = askedFor(query, RUN_FILTERS);
+    const { shown, next } = pageOf(store.runs.list(LISTED + 1, asked.only), LISTED, ({ id }) => id);
+    const isWhole = asked.isNewest && Object.keys(asked.given).length === 0;
+    const waiting = isWhole ? store.runs.held() : [];
     const others = shown.filter(({ id }) => !waiting.some((run) => run.id === id));
     const list = (
-      <>
+      <List name="runs" path="/runs" filters={RUN_FILTERS} asked={asked} next={next}>
         {shown.length === 0 ? (
-          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
+          <p>{isWhole ? 'No run yet. Start a full load to fill the mirror.' : 'No such runs exist.'}</p>
         ) : (
           <ShownTable
             caption="Runs that wait for a decision, then the newest first. A sealed run has proven that it missed nothing."
-            rows={RUN}
-            all={[...waiting, ...others].map((run) => ({ ...run, nowMs }))}
+            rows={runRows(nowMs)}
+            all={[...waiting, ...others]}
           />
         )}
-        <p class="pages">
-          {before !== null && <a href="/runs">Newest runs</a>}
-          {found.length > LISTED && <a href={`/runs?before=${shown.at(-1)?.id}`}>Older runs</a>}
+        <p>
+          <a href="/rejected">Items that no run could use</a>
         </p>
-      </>
+      </List>
     );
     return {
       title: 'Runs',
       sections: [
-        { id: 'runs', live: before === null, content: list },
+        { id: 'runs', live: asked.isNewest, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
+        {
+          id: 'schedule',
+          title: 'The next runs by schedule',
+          live: asked.isNewest,
+          content: <Schedule store={store} {...parts} nowMs={nowMs} />,
+        },
         // What becomes of a start is shown where it was asked for.
-        ...(before === null ? [decisionsSection(store, nowMs)] : []),
+        ...(asked.isNewest ? [decisionsSection(store, nowMs)] : []),
       ],
     };
   },

@@ -1,19 +1,19 @@
 import { requireSink } from '../../operate/decisions/sink-actions.ts';
 import { holdNumber, type SinkSeen, seenSink } from '../../report/sink-report.ts';
 import { count } from '../../report/text.ts';
+import { PARKED } from '../../shown/shown-parked.ts';
 import { jsonOf, rowsOf } from '../../shown/shown-row.ts';
 import { meaningOf, SINK, sinkPath } from '../../shown/shown-sink.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
+import { PARKED_FILTERS } from '../list-filters.ts';
 import { ActionForm, type ActionFormProps } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
-import { ShownFacts } from './page-shown.tsx';
-import { Table } from './page-table.tsx';
-import { When } from './page-time.tsx';
-import { numberIn, type Section, type View } from './page-view.ts';
+import { addressOf, askedFor, FilterForm, pageOf } from './page-list.tsx';
+import { ShownFacts, ShownTable } from './page-shown.tsx';
+import type { Section, View } from './page-view.ts';
 import { findPreview, previewSection } from './sink-preview-section.tsx';
 import { NoRelay } from './sinks-page.tsx';
-import { ProductLink, Shown } from './untrusted-text.tsx';
 
 /** Parked events on one page. */
 const MOST = 50;
@@ -119,34 +119,28 @@ function Replay({ name }: { readonly name: string }) {
   );
 }
 
-const PARKED_STATES: Readonly<Record<string, string>> = {
-  refused: 'rejected by the sink',
-  waiting: 'waits for an earlier event of its product',
-  ready: 'is being redelivered',
-};
-
-/** @param given the event after which the page starts; null: from the first */
-function parkedSection(store: Store, { id, name }: SinkRow, given: number | null): Section {
-  const found = store.sinks.waiting(id, given ?? 0, MOST + 1);
-  const events = found.slice(0, MOST);
-  const nothing = given === null ? 'No event is parked.' : 'No later event is parked.';
+function parkedSection(store: Store, { id, name }: SinkRow, query: URLSearchParams): Section {
+  const { only, given } = askedFor(query, PARKED_FILTERS);
+  const { after = 0 } = only;
+  const { shown: events, next } = pageOf(store.sinks.waiting(id, after, MOST + 1, only), MOST, ({ seq }) => seq);
+  const isWhole = after === 0 && Object.keys(given).length === 0;
   const content = (
     <>
       <p>
         An event that the store rejects for good is parked. Later events of the same product wait behind it, so that
         their order is kept; all other events continue.
       </p>
+      {(!isWhole || events.length > 0) && (
+        <FilterForm path={`${sinkPath(name)}#parked`} filters={PARKED_FILTERS} given={given} />
+      )}
       {events.length === 0 ? (
-        <p>{nothing}</p>
+        <p>{isWhole ? 'No event is parked.' : 'No other event is parked.'}</p>
       ) : (
-        <Table
+        <ShownTable
           caption="Parked events, the oldest first"
-          columns={{
-            Event: ({ seq }) => count(seq),
-            Product: ({ seq, vbid, title }) => <ProductLink vbid={vbid} title={title} at={seq} />,
-            State: ({ state }) => PARKED_STATES[state] ?? state,
-            Why: ({ reason }) => <Shown text={reason} most={500} />,
-            Since: ({ at }) => <When at={at} />,
+          rows={PARKED}
+          all={events}
+          cells={{
             Decision: ({ seq, state }) =>
               state === 'refused' && (
                 <ActionForm
@@ -158,12 +152,13 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
                 />
               ),
           }}
-          rows={events}
         />
       )}
       <nav class="pages" aria-label="Pages of the parked events">
-        {given !== null && <a href={`${sinkPath(name)}#parked`}>First parked events</a>}
-        {found.length > MOST && <a href={`${sinkPath(name)}?after=${events.at(-1)?.seq}#parked`}>More parked events</a>}
+        {after > 0 && <a href={`${sinkPath(name)}#parked`}>First parked events</a>}
+        {next !== null && (
+          <a href={`${addressOf(sinkPath(name), { ...given, after: `${next}` })}#parked`}>More parked events</a>
+        )}
       </nav>
     </>
   );
@@ -195,7 +190,7 @@ export const sink: View = {
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
         previewSection(visit, seen.view),
         decisionsSection(store, nowMs, row.name),
-        parkedSection(store, row, numberIn(query, 'after')),
+        parkedSection(store, row, query),
       ],
     };
   },

@@ -1,6 +1,6 @@
 import { seenSinks } from '../../report/sink-report.ts';
 import { otherSettingsTexts, serversOf } from '../../report/status-report.ts';
-import { byUrgency, SINK } from '../../shown/shown-sink.ts';
+import { byUrgency, NO_SINKS, SINK } from '../../shown/shown-sink.ts';
 import type { Store } from '../../store/store.ts';
 import { ShownTable } from './page-shown.tsx';
 import type { View } from './page-view.ts';
@@ -20,14 +20,6 @@ export function NoRelay({ store, nowMs }: { readonly store: Store; readonly nowM
     </p>
   );
 }
-
-const NO_SINKS = (
-  <p>
-    The change log feeds no store yet. Set <code>CATCHWORD_SINK_&lt;NAME&gt;</code>, such as{' '}
-    <code>CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl</code>, and restart the daemon. A sink appears here when it is
-    fed for the first time.
-  </p>
-);
 
 /** Every sink that the mirror knows, the most urgent first. */
 export const sinks: View = {
@@ -49,7 +41,7 @@ export const sinks: View = {
     const content = (
       <>
         <OtherSettings store={store} nowMs={nowMs} />
-        {known.length === 0 ? NO_SINKS : table}
+        {known.length === 0 ? <p>{NO_SINKS}</p> : table}
       </>
     );
     return { title: 'Sinks', sections: [{ id: 'sinks', live: true, content }] };

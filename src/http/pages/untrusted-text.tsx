@@ -1,5 +1,6 @@
 import { printable } from '../../base/printable.ts';
 import { excerpt } from '../../report/product-text.ts';
+import { productPath } from '../../shown/shown-change.ts';
 
 /** At most `most` characters of text from outside, on one line, with unprintable characters escaped. */
 export function short(text: string, most: number): string {
@@ -33,11 +34,6 @@ interface ShownProps {
 /** Text from outside. Its direction of writing does not affect the text around it. */
 export function Shown({ text, most = 300 }: ShownProps) {
   return text === null ? <span class="soft">–</span> : <bdi>{short(text, most)}</bdi>;
-}
-
-/** The page of a product, right after a change if `at` is given. */
-export function productPath(vbid: string, at?: number): string {
-  return `/products/${encodeURIComponent(vbid)}${at === undefined ? '' : `?at=${at}`}`;
 }
 
 /** A product by its title, or by its key if it has none. */

@@ -98,14 +98,35 @@ const FORM = z.discriminatedUnion(
   `choose one of ${ACTIONS.join(', ')}`,
 );
 
+/** Several decisions at once: `run:NUMBER`, or `sink:NAME:` and the number of what holds it. */
+const TICKED = z
+  .string()
+  .regex(/^(run:\d+|sink:.+:\d+)$/, 'is neither a run nor a sink')
+  .transform((text) => text.split(':'));
+const SEVERAL = z.strictObject({
+  verdict: z.enum(['approve', 'reject'], 'is neither approve nor reject'),
+  of: z.preprocess((given) => [given ?? []].flat(), z.array(TICKED).min(1, 'nothing is ticked')),
+});
+
 /**
- * Reads the fields of a form.
+ * Reads the fields of a form: one decision, or a verdict about several runs and sinks.
  * @throws CatchwordError USAGE naming every field that is wrong
  */
-export function readDecision(fields: unknown, who: string): Decision {
+export function readDecisions(fields: unknown, who: string): Decision[] {
+  if (typeof fields !== 'object' || fields === null || !('verdict' in fields))
+    return [{ ...parsed(FORM, fields), who }];
+  const { verdict, of } = parsed(SEVERAL, fields);
+  return of.map(([what, target, argument]) => {
+    if (what === 'run') return { ...parsed(FORM, { action: verdict, target }), who };
+    if (verdict === 'reject') throw usageError(`of: sink ${target} cannot be rejected`, 'Go back, and tick only runs.');
+    return { ...parsed(FORM, { action: 'release', target, argument }), who };
+  });
+}
+
+function parsed<T>(form: z.ZodType<T>, fields: unknown): T {
   const given = fields ?? {};
-  const parsed = FORM.safeParse(given);
-  if (parsed.success) return { ...parsed.data, who };
+  const parsed = form.safeParse(given);
+  if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message, ...issue }) => {
     if (issue.code !== 'unrecognized_keys') return `${path.join('.') || 'fields'}: ${message}`;
     return `${issue.keys.join(', ')}: not a field of ${(given as Pick<Decision, 'action'>).action}`;

@@ -133,6 +133,17 @@ export function plansOf(
   };
 }
 
+/** The next runs of both schedules, the earliest first. @param most how many */
+export function upcomingRuns(schedule: Schedule, nowMs: number, most: number) {
+  const runs = KINDS.flatMap((kind) => {
+    const next = (at: number) => nextDue(schedule[`${kind}Cron`], schedule.timezone, at);
+    const times: number[] = [];
+    for (let at = next(nowMs); at !== null && times.length < most; at = next(at)) times.push(at);
+    return times.map((at) => ({ kind, at }));
+  });
+  return runs.sort((a, b) => a.at - b.at).slice(0, most);
+}
+
 /**
  * The runs that are due now, and when each was scheduled. Each kind is due once, by its newest tick, because one run
  * makes up for all that were missed; full before delta, because a full run covers a delta.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { objectMembers } from '../../catalog/json-text.ts';
 import { type ChangeFilter, CHANGE_OPS as OPS } from '../../catalog/run-types.ts';
-import { listed, type Queries } from '../schema/queries.ts';
+import { inRange, listed, type Queries, type Range } from '../schema/queries.ts';
 
 /** One record of the change log. */
 export interface ChangeRow extends Omit<RecordedChange, 'cause' | 'body'> {
@@ -57,11 +57,21 @@ function hasChanged(list: string): string {
     OR EXISTS (SELECT 1 FROM json_each(changes.added) AS added WHERE added.value ${names}))`;
 }
 
-const MATCHING = `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq
-  AND (json_type(:filter, '$.op') IS NULL OR changes.op IN (SELECT value FROM json_each(:filter, '$.op')))
+/** SQL: whether a change is as the filter says. */
+const IS_WANTED = `(json_type(:filter, '$.op') IS NULL OR changes.op IN (SELECT value FROM json_each(:filter, '$.op')))
   AND (json_type(:filter, '$.field') IS NULL OR changes.op IN (1, 3) AND ${hasChanged('$.field')})
-  AND (json_type(:filter, '$.keys') IS NULL OR changes.op <> 1 OR ${hasChanged('$.keys')})
+  AND (json_type(:filter, '$.keys') IS NULL OR changes.op <> 1 OR ${hasChanged('$.keys')})`;
+
+const MATCHING = `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq AND ${IS_WANTED}
   ORDER BY changes.seq LIMIT :limit + 0`;
+
+function filterText({ op, field, keys }: ChangeFilter): string {
+  return JSON.stringify({
+    op: op?.map((one) => OPS.indexOf(one)),
+    field: field?.map((name) => name.replace(/^\//, '')),
+    keys: keys ? [...keys] : undefined,
+  });
+}
 
 /** Random bytes of an era: two openings of a mirror get the same ones once in 2^48. */
 const ERA_BYTES = 6;
@@ -125,6 +135,33 @@ function createEraReader({ tuples }: Queries) {
   };
 }
 
+/**
+ * Lists at most `limit` records within a range that are so. A filter searches 5,000 records at once.
+ * @returns a function, which returns with them `next`: the number where the list goes on; null if it has ended
+ */
+function createLister({ tuples }: Queries, lastSeq: () => number) {
+  const list = inRange((order) =>
+    tuples<[Required<Range> & { filter: string; limit: number }], ListedRaw>(
+      `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
+       ${listed('title')}, CASE WHEN length(changes.before) <= ${MAX_LISTED} THEN changes.before END, changes.added,
+       changes.op <> 2 AND coalesce(length(changes.before) > ${MAX_LISTED}, 0)
+     FROM changes CROSS JOIN products ON products.id = changes.product_id
+     WHERE changes.seq < :before AND changes.seq > :after AND ${IS_WANTED} ORDER BY changes.seq ${order} LIMIT :limit`,
+    ),
+  );
+  return (limit: number, { before, after, ...only }: Range & ChangeFilter = {}) => {
+    const end = lastSeq() + 1;
+    const isAll = only.op === undefined && only.field === undefined;
+    const from = after ?? (isAll ? 0 : Math.max(0, Math.min(before ?? end, end) - 1 - SEARCHED));
+    const to = after === undefined ? (before ?? end) : isAll ? end : Math.min(after + 1 + SEARCHED, end);
+    const { query } = list({ after });
+    const found = query({ before: to, after: from, filter: filterText(only), limit: limit + 1 }).map(listedOf);
+    const changes = found.slice(0, limit);
+    const edge = after === undefined ? (from > 0 ? from + 1 : null) : to < end ? to - 1 : null;
+    return { changes, next: found.length > limit ? (changes.at(-1)?.seq ?? null) : edge };
+  };
+}
+
 export function createChangeReader(queries: Queries) {
   const { rows, tuples, value, values, number } = queries;
   const withEras = createEraReader(queries);
@@ -145,13 +182,6 @@ export function createChangeReader(queries: Queries) {
      FROM changes CROSS JOIN products ON products.id = changes.product_id
      WHERE changes.product_id = ? AND changes.seq < ? AND changes.seq > ? ORDER BY changes.seq DESC LIMIT ? + 0`,
   );
-  const before = tuples<[beforeSeq: number, limit: number], ListedRaw>(
-    `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
-       ${listed('title')}, CASE WHEN length(changes.before) <= ${MAX_LISTED} THEN changes.before END, changes.added,
-       changes.op <> 2 AND coalesce(length(changes.before) > ${MAX_LISTED}, 0)
-     FROM changes CROSS JOIN products ON products.id = changes.product_id
-     WHERE changes.seq < ? ORDER BY changes.seq DESC LIMIT ?`,
-  );
   const atFrom = value<[number], number>('SELECT at FROM changes WHERE seq >= ? ORDER BY seq LIMIT 1');
   const runsAfter = tuples<[seq: number, limit: number], [runId: number, seq: number]>(
     'SELECT run_id, max(seq) FROM (SELECT run_id, seq FROM changes WHERE seq > ? ORDER BY seq LIMIT ?) GROUP BY run_id',
@@ -168,15 +198,9 @@ export function createChangeReader(queries: Queries) {
     /** Records after `seq`, oldest first. */
     after: (seq: number, limit: number) => withEras(after(seq, limit)),
     /** Of the next records after `seq`, oldest first, at most `limit` that match. @returns how far it has searched, too */
-    matching: (seq: number, limit: number, { op, field, keys }: ChangeFilter) => {
+    matching: (seq: number, limit: number, only: ChangeFilter) => {
       const toSeq = Math.max(seq, Math.min(seq + SEARCHED, lastSeq()));
-      const names = field?.map((name) => name.replace(/^\//, ''));
-      const filter = JSON.stringify({
-        op: op?.map((one) => OPS.indexOf(one)),
-        field: names,
-        keys: keys ? [...keys] : undefined,
-      });
-      const found = matching({ seq, toSeq, filter, limit });
+      const found = matching({ seq, toSeq, filter: filterText(only), limit });
       return { changes: withEras(found), to: found.length === limit ? (found.at(-1)?.[0] ?? toSeq) : toSeq };
     },
     /** The records with these numbers, oldest first. */
@@ -190,8 +214,7 @@ export function createChangeReader(queries: Queries) {
     laterOf: value<[productId: number, seq: number], number>(
       'SELECT seq FROM changes WHERE product_id = ? AND seq > ? ORDER BY seq LIMIT 1',
     ),
-    /** All records before `beforeSeq`, newest first. */
-    before: (beforeSeq: number, limit: number): ListedChange[] => before(beforeSeq, limit).map(listedOf),
+    list: createLister(queries, lastSeq),
     /**
      * The newest `seq` that was recorded before `ms`, milliseconds since 1970; 0 for none. Found by halving: about 25
      * look-ups in a log of ten million. If a clock was set back meanwhile, the result is one of several.

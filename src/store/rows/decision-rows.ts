@@ -1,4 +1,4 @@
-import type { Queries } from '../schema/queries.ts';
+import { inRange, type Queries, type Range } from '../schema/queries.ts';
 import type { actions } from '../schema/schema.ts';
 
 /** A decision of an operator. See schema.ts. */
@@ -20,19 +20,23 @@ type ActionReader = ReturnType<typeof createActionReader>;
 
 /** Reads decisions. The table is small and has no index: `list` and `of` stop at the last row that they return. */
 export function createActionReader({ row, rows }: Queries) {
-  const list = rows<[{ before: number; limit: number; only: string }], ActionRow>(
-    `SELECT ${COLUMNS} FROM actions WHERE id < :before
+  const list = inRange((order) =>
+    rows<[Required<Range> & { limit: number; only: string }], ActionRow>(
+      `SELECT ${COLUMNS} FROM actions WHERE id < :before AND id > :after
        AND action = coalesce(:only ->> 'action', action) AND target = coalesce(:only ->> 'target', target)
-       AND state = coalesce(:only ->> 'state', state) ORDER BY id DESC LIMIT :limit`,
+       AND state = coalesce(:only ->> 'state', state) ORDER BY id ${order} LIMIT :limit`,
+    ),
   );
   const of = rows<[target: string, names: string, limit: number], ActionRow>(
     `SELECT ${COLUMNS} FROM actions WHERE target = ? AND action IN (SELECT value FROM json_each(?)) ORDER BY id DESC LIMIT ?`,
   );
   return {
     get: row<[id: number], ActionRow>(`SELECT ${COLUMNS} FROM actions WHERE id = ?`),
-    /** The newest first. @param before only decisions with a lower id @param only decisions that are so */
-    list: (limit: number, before = Number.MAX_SAFE_INTEGER, only: ActionFilter = {}) =>
-      list({ limit, before, only: JSON.stringify(only) }),
+    /** Decisions within a range that are so. */
+    list: (limit: number, only: Range & ActionFilter = {}) => {
+      const { query, range } = list(only);
+      return query({ ...range, limit, only: JSON.stringify(only) });
+    },
     /** The newest first, about one target and with one of these actions. */
     of: (target: string, names: readonly string[], limit: number) => of(target, JSON.stringify(names), limit),
     /** Decisions that wait to be carried out, in the order of asking. */

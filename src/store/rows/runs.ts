@@ -12,7 +12,7 @@ import type {
   Unusual,
 } from '../../catalog/run-types.ts';
 import { getTableColumns, sql } from '../schema/drizzle.ts';
-import { onFirstUse, type Queries } from '../schema/queries.ts';
+import { inRange, onFirstUse, type Queries, type Range } from '../schema/queries.ts';
 import { COUNTS, checkpoints, passes, runs } from '../schema/schema.ts';
 import { decodeIds, decodeShown } from './ids.ts';
 
@@ -86,8 +86,10 @@ export interface SettleWait {
 /** A checkpoint as `after` reads it: only what a picture of the run needs. `rowid` grows with each. */
 export type ReadWindow = Omit<Checkpoint, 'runId' | 'ids' | 'seq' | ChangeOp> & { readonly rowid: number };
 
-/** A rejected item; its body is cut. */
+/** A rejected item; its body may be cut. */
 export interface RejectedRow extends RejectedItem, Window {
+  readonly id: number;
+  readonly run: number;
   /** Of the whole body, in characters. */
   readonly length: number;
 }
@@ -104,12 +106,23 @@ const {
   ...runColumns
 } = getTableColumns(runs);
 
+/** Which rejected items: of a run, and those whose reason contains a text. */
+export interface RejectedFilter {
+  readonly run?: number | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Rejected items that are searched. For safety: to read all of a month may take seconds. */
+const SEARCHED = 50_000;
+const REJECTED = `SELECT rowid AS id, run_id AS run, page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body,
+  length(body) AS length FROM rejected`;
+/** More characters than any body has. */
+const WHOLE = 2 ** 31;
 const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
 const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
 const only = sql.placeholder('only');
-const LISTED = sql`id < ${sql.placeholder('before')} AND kind = coalesce(${only} ->> 'kind', kind)
-  AND state = coalesce(${only} ->> 'state', state) AND proof IS coalesce(${only} ->> 'proof', proof)
-  ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`;
+const LISTED = sql`id < ${sql.placeholder('before')} AND id > ${sql.placeholder('after')} AND kind = coalesce(${only} ->> 'kind', kind)
+  AND state = coalesce(${only} ->> 'state', state) AND proof IS coalesce(${only} ->> 'proof', proof)`;
 /** SQLite would not choose the index, and read every later run. */
 const UNUSUAL = 'FROM runs INDEXED BY runs_unusual WHERE unusual IS NOT NULL';
 
@@ -136,6 +149,32 @@ function createDeltaFormReader({ values }: Queries) {
         for (const name of leftOut) found.add(name);
       }
       return found;
+    },
+  };
+}
+
+/** Reads items that runs could not use. */
+function createRejectedReader({ rows }: Queries) {
+  const rejected = rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
+    `${REJECTED} WHERE run_id = ? ORDER BY pass, page, per_page, position LIMIT ? OFFSET ?`,
+  );
+  const allRejected = inRange((order) =>
+    rows<
+      [chars: number, { before: number; after: number; limit: number; run: number | null; reason: string }],
+      RejectedRow
+    >(
+      `${REJECTED} WHERE rowid < :before AND rowid > :after AND (:run IS NULL OR run_id = :run)
+         AND rowid > (SELECT max(rowid) FROM rejected) - ${SEARCHED} AND instr(lower(reason), lower(:reason)) > 0
+       ORDER BY rowid ${order} LIMIT :limit`,
+    ),
+  );
+  return {
+    /** Items in the order of their pages, without the first `offset`. @param chars of each body, at most */
+    rejected: (runId: number, limit: number, offset = 0, chars = WHOLE) => rejected(chars, runId, limit, offset),
+    /** Of the newest 50,000 items of all runs, those within a range that are so. */
+    allRejected: (limit: number, { run, reason = '', ...only }: Range & RejectedFilter = {}, chars = WHOLE) => {
+      const { query, range } = allRejected(only);
+      return query(chars, { ...range, limit, run: run ?? null, reason });
     },
   };
 }
@@ -172,7 +211,9 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const selectRuns = (rest: ReturnType<typeof sql>) =>
     onFirstUse(() => orm.select(runColumns).from(runs).where(rest).prepare());
   const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
-  const list = selectRuns(LISTED);
+  const list = inRange((order) =>
+    selectRuns(sql`${LISTED} ORDER BY id ${sql.raw(order)} LIMIT ${sql.placeholder('limit')}`),
+  );
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
   const ofRun = sql`run_id = ${sql.placeholder('run')} ORDER BY pass`;
@@ -192,11 +233,13 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     get: (id: number): Run | undefined => get().all({ id }).map(runOf)[0],
     /** Only the state: read once per batch, so without the sums that `get` adds. */
     state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
-    /** The newest runs first. @param before only runs with a lower number @param filter only runs that are so */
-    list: (limit: number, before = Number.MAX_SAFE_INTEGER, filter: RunFilter = {}): Run[] =>
-      list()
-        .all({ before, limit, only: JSON.stringify(filter) })
-        .map(runOf),
+    /** Runs within a range that are so. */
+    list: (limit: number, only: Range & RunFilter = {}): Run[] => {
+      const { query, range } = list(only);
+      return query()
+        .all({ ...range, limit, only: JSON.stringify(only) })
+        .map(runOf);
+    },
     /** Which products the run reads (`selectionText`); null for a run that is not kept. */
     selectionOf: value<[id: number], string>('SELECT selection FROM runs WHERE id = ?'),
     unfinished: (): Run | undefined => unfinished().all().map(runOf)[0],
@@ -247,14 +290,6 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     },
     /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
     after: (runId: number, rowid: number, limit: number): ReadWindow[] => readAfter(rowid, runId, limit),
-    rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
-      `SELECT page, per_page AS perPage, position, reason, body FROM rejected
-       WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
-    ),
-    /** As `rejected`, but with at most `chars` characters of each body, and without the first `offset` items. */
-    rejectedFrom: rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
-      `SELECT page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body, length(body) AS length
-       FROM rejected WHERE run_id = ? ORDER BY pass, page, per_page, position LIMIT ? OFFSET ?`,
-    ),
+    ...createRejectedReader(queries),
   };
 }

@@ -1,5 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../../catalog/event.ts';
+import type { ChangeOp } from '../../catalog/run-types.ts';
 import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
 import {
@@ -52,9 +53,17 @@ export interface ParkedEvent extends Readonly<Omit<typeof parkedEvents.$inferSel
 export type ParkedState = ParkedEvent['state'];
 
 /** An event that waits for a decision or for its delivery, without its change. */
-export interface WaitingEvent extends Pick<ParkedEvent, 'seq' | 'vbid' | 'state' | 'reason' | 'at'> {
+export interface WaitingEvent extends Omit<ParkedEvent, 'change' | 'state'> {
+  readonly state: Exclude<ParkedState, 'skipped' | 'delivered'>;
+  readonly op: ChangeOp;
   /** The product's newest title. */
   readonly title: string | null;
+}
+
+/** Which parked events: in a state, and of a product. */
+export interface ParkedFilter {
+  readonly state?: ParkedState | undefined;
+  readonly vbid?: string | undefined;
 }
 
 /** An event to park. */
@@ -93,6 +102,13 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     `SELECT count(*) FROM
        (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
   );
+  type Waiting = { id: number; after: number; limit: number; state: string | null; vbid: string | null };
+  const waiting = rows<[Waiting], WaitingEvent>(
+    `SELECT seq, parked.vbid, change ->> 'op' AS op, state, reason, at, freed, ${listed('title')}
+       FROM parked LEFT JOIN products ON products.vbid = parked.vbid
+       WHERE sink_id = :id AND seq > :after AND state IN ('refused', 'waiting', 'ready')
+         AND state = coalesce(:state, state) AND parked.vbid = coalesce(:vbid, parked.vbid) ORDER BY seq LIMIT :limit`,
+  );
   const ofSink = sql`sink_id = ${sql.placeholder('id')}`;
   const views = onFirstUse(() => orm.select().from(sinkViews).where(ofSink).orderBy(sinkViews.generation).prepare());
   const skipped = values<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'");
@@ -106,12 +122,9 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
       return row?.opened === true && row.identity === identity;
     },
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
-    /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
-    waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(
-      `SELECT seq, parked.vbid, state, reason, at, ${listed('title')}
-       FROM parked LEFT JOIN products ON products.vbid = parked.vbid
-       WHERE sink_id = ? AND seq > ? AND state IN ('refused', 'waiting', 'ready') ORDER BY seq LIMIT ?`,
-    ),
+    /** Events after `seq` that wait for a decision or for their delivery, oldest first. A limit below 0 is none. */
+    waiting: (id: number, after: number, limit: number, only: ParkedFilter = {}) =>
+      waiting({ id, after, limit, state: only.state ?? null, vbid: only.vbid ?? null }),
     /** Counts at most `limit`. */
     parkedCount: (id: number, limit = -1) => parkedCount(id, limit),
     freed: rows<[id: number, state: 'ready' | 'delivered'], Pick<ParkedEvent, 'seq' | 'freed'>>(

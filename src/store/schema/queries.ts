@@ -66,6 +66,21 @@ export function createQueries(sqlite: Database) {
 /** Characters of a product's text that lists have: a title may have a million. */
 const MAX_LISTED = 2_000;
 
+/** A part of a list by numbers that grow: the newest first; with `after`, the oldest first. */
+export interface Range {
+  readonly before?: number | undefined;
+  readonly after?: number | undefined;
+}
+
+/** Reads a list in the order that a range asks for. @param prepare makes the query of an order */
+export function inRange<Query>(prepare: (order: 'ASC' | 'DESC') => Query) {
+  const [newest, oldest] = [prepare('DESC'), prepare('ASC')];
+  return ({ before = Number.MAX_SAFE_INTEGER, after }: Range) => ({
+    query: after === undefined ? newest : oldest,
+    range: { before, after: after ?? 0 },
+  });
+}
+
 /** The beginning of a column of `products`, for a list. */
 export function listed(column: string, name = column): string {
   return `substr(products.${column}, 1, ${MAX_LISTED}) AS ${name}`;

@@ -78,7 +78,7 @@ const NEWEST = 100;
 
 /** The start of a delta that must show a change which the mirror has; null if it knows none. */
 function toldSince(mirror: Store, { deltaOverlapMs, untoldFields }: SourceConfig) {
-  const changes = mirror.changes.before(Number.MAX_SAFE_INTEGER, NEWEST);
+  const { changes } = mirror.changes.list(NEWEST);
   // No delta shows a product that is gone.
   const newest = changes.find(({ op, vbid }) => op !== 'removed' && findProduct(mirror, vbid)?.removedAt === null);
   const run = newest && mirror.runs.get(newest.runId);

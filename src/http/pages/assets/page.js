@@ -10,6 +10,9 @@ const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', time
 /** How long to wait after the server has refused the stream, milliseconds. */
 const RETRY_MS = 5_000;
 
+/** How often the open problems are counted, milliseconds: browsers let a tab that is not seen do no more. */
+const COUNT_MS = 60_000;
+
 /** A time of the page in the reader's own zone; its form is that of the page. @param {Date} date */
 const inOwnZone = (date) => `${ownTime.format(date)} ${ownZone(date)}`;
 
@@ -172,6 +175,19 @@ function follow(address) {
   open();
 }
 
+/** The title without the number of open problems before it. */
+const title = document.title.replace(/^\(\d+\) /, '');
+
+/** Puts the number of open problems before the title, also in a tab that is not seen. */
+async function countProblems() {
+  const home = /** @type {HTMLAnchorElement | null} */ (document.querySelector('header a.name'));
+  const answer = await fetch(new URL('api/status', home?.href));
+  if (!answer.ok) return;
+  const { problems } = await answer.json();
+  document.title = `${problems.length === 0 ? '' : `(${problems.length}) `}${title}`;
+}
+
+setInterval(() => void countProblems().catch(() => {}), COUNT_MS);
 document.addEventListener('selectionchange', () => {
   for (const [id, html] of waiting) update(id, html);
 });
