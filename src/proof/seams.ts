@@ -263,11 +263,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   return {
     /** A chain of joined neighbours leads from the head of the list to its end, in a stable order. */
     sealed: first.disorder === 0 && (isChain || isWhole(base)),
-    /**
-     * Neighbours of the first pass hold the same products at the same places, each as it is in the other, and as many
-     * products were read as the highest total. A source can deceive this: it shows that a run need not wait, and proves
-     * nothing.
-     */
+    /** It seems that nothing moved. A source can deceive this: it shows that a run need not wait, and proves nothing. */
     stoodStill: first.isStill && end !== undefined && holdsEnd(end),
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,

@@ -11,11 +11,7 @@ import type { RunSettings } from './run-settings.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
 import { type Conclusion, conclude, needsDelta, proofLists, type Settling, seamsOf } from './verdict.ts';
 
-/*
- * Settling: what a run must do before it concludes anything from the absence of a product in its deltas, because a delta
- * may show a change late; see docs/page-drift.md. Timers count the wait (execute-run.ts); here the source's clock shows
- * whether the response is recent enough.
- */
+/* Settling: see docs/page-drift.md. Timers count the wait (execute-run.ts); here the source's clock shows whether it is over. */
 
 /** Maximum waits of one run. After them it is open and concludes nothing. */
 const MAX_SETTLES = 4;
@@ -299,7 +295,6 @@ const RULES: readonly Rule[] = [
  * ```
  * Each pass that is not a delta is followed by one, because a product that joins windows must not have been modified in
  * between.
- * Deltas may be late: before a run concludes anything from them, it waits and reads one more, as above.
  */
 export function nextStep(store: Reader, run: Run, settings: StepSettings): Step {
   const situation = situationOf(store, run, settings);
