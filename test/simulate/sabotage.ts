@@ -663,13 +663,6 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bugFor(
     'test/simulate/adversary.test.ts',
-    'a product that changed and was erased joins windows',
-    'src/sync/evidence.ts',
-    'products.changedSeq(id) <= Math.min(a.seq, b.seq)',
-    'products.changedSeq(id) <= Math.min(a.seq, b.seq) + Number.MAX_SAFE_INTEGER',
-  ),
-  bugFor(
-    'test/simulate/adversary.test.ts',
     'a withdrawn product makes up for one that was not read',
     'src/sync/product-count.ts',
     'return product !== undefined && !isWithdrawnBody(product.body);',
