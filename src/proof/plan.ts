@@ -78,8 +78,7 @@ export function holdsEnd({ perPage, items, doubt }: Held): boolean {
 
 /** Whether one response held the whole list, which may be empty. @param windows of one pass */
 export function isWhole([only, ...others]: readonly Held[]): boolean {
-  if (only === undefined || others.length > 0 || only.page !== 1) return false;
-  return holdsEnd(only) || (only.doubt === null && only.items === 0);
+  return only?.page === 1 && others.length === 0 && only.doubt === null && only.items < only.perPage;
 }
 
 /** The windows of a pass, and which of them were read. */

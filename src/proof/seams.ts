@@ -1,14 +1,8 @@
 import { endOf, holdsEnd, isWhole, startOf, type WindowRead } from './plan.ts';
 
 /*
- * Decides whether windows that were read one after another, while the list changed, hold the whole list.
- *
- * Two windows are *joined* by a product that is in both, that no delta tells of, and that both show alike: it was not
- * modified since the first of the two reads. If each window of the first pass is joined with the next one, directly or
- * through repairs, from the head of the list to its end, or to another head or end that a repair found, then every product
- * that existed, unmodified, during all reads is in one of the windows: docs/page-drift.md has the proof. Products that were
- * modified join nothing, even where two windows hold the same ones at the same places: a job that edits them in turn moves
- * all of them past a product that nothing touched.
+ * Decides whether windows that were read one after another, while the list changed, hold the whole list: docs/page-drift.md
+ * has the proof. Two windows are *joined* by a product that is in both, that no delta tells of, and that both show alike.
  *
  * A source may list a product twice, and windows of both places hold it. But two pieces of one list overlap where one of
  * them ends: before what they share, and after it, one of them holds nothing. A few products that vanished from there
@@ -172,11 +166,11 @@ function examineFirst<W extends SeamWindow>(base: readonly W[], input: SeamInput
       shared.push(found.count);
       joined.push(found.isJoined);
       disorder += found.disorder;
-      const shift = startOf(window) - startOf(before.window);
+      const [earlier, shift] = [before.window, startOf(window) - startOf(before.window)];
+      const both = before.ids.slice(shift, shift + ids.length);
+      const isAlike = (id: number) => input.isAlike(id, earlier, window);
       // Empty windows after the end show nothing.
-      if (ids.length > 0 && !standStill(shift, before.ids, ids)) isStill = false;
-      const [earlier, both] = [before.window, before.ids.slice(shift, shift + ids.length)];
-      if (isStill && !both.every((id) => input.isAlike(id, earlier, window))) isStill = false;
+      isStill &&= ids.length === 0 || (standStill(shift, before.ids, ids) && both.every(isAlike));
     }
     comparer.note(held, (id, holder) => {
       if (holder === 0) different++;
@@ -269,11 +263,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   return {
     /** A chain of joined neighbours leads from the head of the list to its end, in a stable order. */
     sealed: first.disorder === 0 && (isChain || isWhole(base)),
-    /**
-     * Neighbours of the first pass hold the same products at the same places, each as it is in the other, and as many
-     * products were read as the highest total. A source can deceive this: it shows that a run need not wait, and proves
-     * nothing.
-     */
+    /** It seems that nothing moved. A source can deceive this: it shows that a run need not wait, and proves nothing. */
     stoodStill: first.isStill && end !== undefined && holdsEnd(end),
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,

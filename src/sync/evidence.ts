@@ -9,7 +9,6 @@ import type { Applied } from './apply-page.ts';
 import { isUnreadable } from './failed-window.ts';
 import { examinePlaces } from './listed-twice.ts';
 import { countProducts, countUnknown, newestTotal, repeatsIn } from './product-count.ts';
-import { isControl } from './untold.ts';
 
 /** Windows to repair the gaps of a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
@@ -22,14 +21,9 @@ export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
   return kind === 'delta' || kind === 'settle';
 }
 
-/** Whether a delta tells of all changes since a time. */
-export function startsBy({ from }: Pick<Pass, 'from'>, since: number): boolean {
-  return from !== null && from <= since;
-}
-
-/** Of these deltas, in the order in which they were read, those whose changes no later one tells, too. */
-function newestDeltas(deltas: readonly Pass[]): Pass[] {
-  return deltas.filter(({ from }, at) => !deltas.slice(at + 1).some((later) => startsBy(later, from ?? 0)));
+/** Whether one of these later deltas tells everything that this delta tells. */
+export function isRetold({ from }: Pick<Pass, 'from'>, later: readonly Pick<Pass, 'from'>[]): boolean {
+  return later.some((one) => one.from !== null && one.from <= (from ?? 0));
 }
 
 /** Examines the seams of a list. Two windows show a product alike if both show the same content, also what is ignored. */
@@ -68,9 +62,9 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
   const listed = createIdSet(highest);
-  const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
-  const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
-  const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
+  const catalog = passes.findLast(({ kind }) => kind === 'list')?.pass;
+  /** Of a full run; a delta run's pass of this kind shows what was modified. */
+  const control = catalog === undefined ? undefined : passes.find(({ kind }) => kind === 'catchup');
   /** The last pass that showed a product as modified, and the last such pass of another delta; plus one. */
   const modified = new Uint8Array(highest + 1);
   const elsewhere = new Uint8Array(highest + 1);
@@ -78,8 +72,8 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   function idsOf(window: Applied): number[] {
     const ids = store.runs.idsOf(runId, window.pass, window);
     // A control also shows what was withdrawn long before.
-    if (!controls.has(window.pass)) seen.addAll(ids);
-    if (wholeList.has(window.pass)) listed.addAll(ids);
+    if (window.pass !== control?.pass) seen.addAll(ids);
+    if (passes[window.pass]?.root === catalog) listed.addAll(ids);
     return ids;
   }
 
@@ -95,16 +89,10 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       ((rootOf(modified[id]) === root.pass ? elsewhere[id] : modified[id]) ?? 0) - 1;
     const seams = exact || root.seam === 0 ? null : examine(store, { windows, root: root.pass, idsOf, modifiedIn });
     const places = examinePlaces(store, windows, root.pass, (id) => modifiedIn(id) > root.pass);
+    const plain = seams === null ? windows.map(idsOf) : [];
+    const still = plain.map((ids) => ids.filter((id) => modifiedIn(id) <= root.pass));
     const unmodified = createIdSet(highest);
-    let [repeated, unmodifiedRepeats] = [seams?.repeated ?? 0, 0];
-    if (seams === null) {
-      for (const ids of windows.map(idsOf)) {
-        const still = ids.filter((id) => modifiedIn(id) <= root.pass);
-        unmodified.addAll(still);
-        repeated += repeatsIn(ids);
-        unmodifiedRepeats += repeatsIn(still);
-      }
-    }
+    for (const ids of still) unmodified.addAll(ids);
     const most = windows.reduce((total, { numItems }) => Math.max(total, numItems), 0);
     return {
       pass: root,
@@ -120,14 +108,14 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       /** Products that it shows at two places with two contents. */
       places,
       /** Items that show a product for a second time: in one answer, or where `places` has proven it. */
-      repeated: repeated + places.more,
+      repeated: (seams?.repeated ?? repeatsIn(plain)) + places.more,
       /** Where the list ended, by what it answered. */
       end: windows.reduce((most, window) => Math.max(most, startOf(window) + window.items), 0),
       /**
        * No product can be missing: its seams are joined, or its plain pages hold as many unmodified products as the list
        * had, which were in it when its first page was read, because only a modified product enters a list.
        */
-      complete: seams?.sealed ?? (exact || unmodified.size + unmodifiedRepeats >= most),
+      complete: seams?.sealed ?? (exact || unmodified.size + repeatsIn(still) >= most),
       repairs: repairs.length,
     };
   }
@@ -148,7 +136,6 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
    * products that were not read since: one that lives then was modified before, if that delta does not tell of it.
    */
   function markControl(): void {
-    const control = passes.find(({ pass }) => controls.has(pass));
     const settled = passes.find(({ kind, pass }) => kind === 'settle' && pass > (control?.pass ?? pass));
     if (control === undefined || settled === undefined) return;
     mark([control]);
@@ -158,16 +145,17 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   }
 
   markControl();
-  mark(passes.filter((pass) => isDelta(pass) || (pass.kind === 'catchup' && !controls.has(pass.pass))));
+  mark(passes.filter((pass) => isDelta(pass) || (pass.kind === 'catchup' && pass !== control)));
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
   const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
-  const lists = read.filter(({ pass }) => !controls.has(pass.pass));
-  const last = passes.at(-1);
+  const lists = read.filter(({ pass }) => pass !== control);
+  const deltas = passes.filter(isDelta);
+  const newest = deltas.filter((delta, at) => !isRetold(delta, deltas.slice(at + 1)));
   return {
     /** In the order in which they were read, without the control. */
     lists,
     /** The delta that controls what the others tell; undefined if the run has none. */
-    control: read.find(({ pass }) => controls.has(pass.pass)),
+    control: read.find(({ pass }) => pass === control),
     /** The newest reading of the whole list; none in a delta run. */
     list: lists.findLast(({ pass }) => pass.kind === 'list'),
     /** Products in any window, delta or lookup of the run. */
@@ -175,11 +163,9 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     /** Products in the newest reading of the whole list. */
     listed,
     /** How many of the products that were seen the source's total should count. */
-    counted: () => countProducts(store, newestDeltas(passes.filter(isDelta)), listed, (id) => rootOf(modified[id])),
-    /** What the last pass read cannot have changed meanwhile. */
-    closed: last !== undefined && isClosed(store, last),
-    /** Number of the last pass. */
-    last: last?.pass,
+    counted: () => countProducts(store, newest, listed, (id) => rootOf(modified[id])),
+    /** The last pass. */
+    last: passes.at(-1),
   };
 }
 

@@ -9,13 +9,9 @@ import type { ConcludeSettings } from './open-reasons.ts';
 import { compareCount } from './product-count.ts';
 import type { RunSettings } from './run-settings.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
-import { type Conclusion, conclude, isToldAgain, proofLists, type Settling, seamsOf } from './verdict.ts';
+import { type Conclusion, conclude, needsDelta, proofLists, type Settling, seamsOf } from './verdict.ts';
 
-/*
- * Settling: what a run must do before it concludes anything from the absence of a product in its deltas, because a delta
- * may show a change late; see docs/page-drift.md. Timers count the wait (execute-run.ts); here the source's clock shows
- * whether the response is recent enough.
- */
+/* Settling: see docs/page-drift.md. Timers count the wait (execute-run.ts); here the source's clock shows whether it is over. */
 
 /** Maximum waits of one run. After them it is open and concludes nothing. */
 const MAX_SETTLES = 4;
@@ -102,8 +98,8 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const isStuck = passes
     .filter(isDelta)
     .some(({ runId, pass }) => store.runs.checkpoints(runId, pass).some(({ doubt }) => isUnreadable(doubt)));
-  const next: NextPass = { kind: 'settle', from: settlesFrom(store, run, passes, settings.overlapMs) };
-  const nextFrom = settled || isStuck || settles >= MAX_SETTLES ? null : ownFrom(next, run.id, last.pass + 1);
+  const settlePass: NextPass = { kind: 'settle', from: settlesFrom(store, run, passes, settings.overlapMs) };
+  const nextFrom = settled || isStuck || settles >= MAX_SETTLES ? null : ownFrom(settlePass, run.id, last.pass + 1);
   const settling: Settling = { settled, nextFrom };
   let assessed: Assessment | null = null;
   function assessment(): Assessment {
@@ -119,6 +115,8 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     /** Whether the last delta was read late enough to show every change. */
     settled,
     settles,
+    /** The settling delta that it may read next. */
+    settlePass,
     settling,
     /** Whether a delta could not be read whole. */
     isStuck,
@@ -153,10 +151,6 @@ export function ownFrom({ kind, from }: NextPass, runId: number, pass: number): 
 /** @returns the pass to read next, `finish`, or null to leave the decision to the next rule */
 type Rule = (situation: Situation) => NextPass | 'finish' | null;
 
-function settlePass({ store, run, passes, overlapMs }: Situation): NextPass {
-  return { kind: 'settle', from: settlesFrom(store, run, passes, overlapMs) };
-}
-
 /** A delta that cannot be read whole proves nothing, and further ones hold the same product. Lookups may, without deltas. */
 function stopAtUnreadable(situation: Situation): NextPass | 'finish' | null {
   if (!situation.isStuck) return null;
@@ -166,13 +160,13 @@ function stopAtUnreadable(situation: Situation): NextPass | 'finish' | null {
 /** A settling delta that was read too early, or that moved while it was read, is read again. */
 function settleAgain(situation: Situation): NextPass | 'finish' | null {
   if (situation.last.kind !== 'settle' || situation.settled) return null;
-  return situation.settles < MAX_SETTLES ? settlePass(situation) : 'finish';
+  return situation.settles < MAX_SETTLES ? situation.settlePass : 'finish';
 }
 
 /** A delta follows each pass during which products may have been modified, and a delta that no settling delta tells again. */
 function readDelta(situation: Situation): NextPass | 'finish' | null {
   const { store, run, passes, last, overlapMs, settling } = situation;
-  if (isClosed(store, last) || isToldAgain(store, last, settling)) return null;
+  if (!needsDelta(store, last, settling)) return null;
   const before = passes.slice(0, -1);
   // The source changes faster than its deltas can be read, or each of them is the whole list.
   if (last.kind === 'delta' && before.at(-1)?.kind === 'delta') return settle(situation) ?? 'finish';
@@ -232,7 +226,7 @@ const MAX_REPAIRS = 2;
  * meanwhile, and so what joins windows.
  */
 function repairGap(situation: Situation): NextPass | null {
-  const { store, passes, assessment, settling, settles, repaired } = situation;
+  const { store, passes, assessment, settling, settles, settlePass, repaired } = situation;
   // Where every product counts as modified, nothing joins windows.
   if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
   const open = proofLists(store, assessment(), settling).filter(
@@ -240,7 +234,7 @@ function repairGap(situation: Situation): NextPass | null {
   );
   const gap = open.find(({ pass }) => !repaired.has(pass.root));
   if (gap !== undefined) return { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
-  return open.length > 0 && settles < MAX_SETTLES ? settlePass(situation) : null;
+  return open.length > 0 && settles < MAX_SETTLES ? settlePass : null;
 }
 
 /** The settling delta may tell of products that seem to be missing because a delta was left in part. */
@@ -270,7 +264,7 @@ function lookUpUnseen({ passes, lookups, conclusion, unseen }: Situation): NextP
 
 function settle(situation: Situation): NextPass | null {
   const { mustSettle } = situation.conclusion();
-  return mustSettle && situation.settles < MAX_SETTLES ? settlePass(situation) : null;
+  return mustSettle && situation.settles < MAX_SETTLES ? situation.settlePass : null;
 }
 
 /** Tried in this order. If no rule applies, the run finishes. */
@@ -301,7 +295,6 @@ const RULES: readonly Rule[] = [
  * ```
  * Each pass that is not a delta is followed by one, because a product that joins windows must not have been modified in
  * between.
- * Deltas may be late: before a run concludes anything from them, it waits and reads one more, as above.
  */
 export function nextStep(store: Reader, run: Run, settings: StepSettings): Step {
   const situation = situationOf(store, run, settings);

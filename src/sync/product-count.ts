@@ -57,9 +57,9 @@ export function countUnknown(windows: readonly Applied[], idsOf: (window: Applie
 }
 
 /** How many items repeat a product of the same answer. */
-export function repeatsIn(ids: readonly number[]): number {
-  const products = ids.filter((id) => id > 0);
-  return products.length - new Set(products).size;
+export function repeatsIn(answers: readonly (readonly number[])[]): number {
+  const products = answers.map((ids) => ids.filter((id) => id > 0));
+  return products.reduce((sum, ids) => sum + ids.length - new Set(ids).size, 0);
 }
 
 /** The source's total in its newest answer, except one that is empty by mistake and would hide what was not read. */

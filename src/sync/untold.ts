@@ -32,11 +32,6 @@ export function whyUncontrolled(store: Reader, run: Run): string | null {
   return isKnown ? `${UNTOLD} all changes to run ${before.id}, and this run could not control them` : null;
 }
 
-/** Whether the pass is the control of a full run's deltas. */
-export function isControl({ kind }: Pick<Pass, 'kind'>, passes: readonly Pick<Pass, 'kind'>[]): boolean {
-  return kind === 'catchup' && passes.some((pass) => pass.kind === 'list');
-}
-
 /** Whether a delta shows nearly every product. */
 export function isWholeCatalog(store: Reader, { from, numItems }: Pick<Pass, 'from' | 'numItems'>): boolean {
   return from !== null && numItems !== null && isNearlyAll(store, numItems);

@@ -1,7 +1,7 @@
 import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import { type Assessment, type ReadList, startsBy } from './evidence.ts';
+import { type Assessment, isClosed, isRetold, type ReadList } from './evidence.ts';
 import { refusesDelta } from './failed-window.ts';
 import { type ConcludeSettings, namesOf, reasonsOf, untoldIn, whyInPart } from './open-reasons.ts';
 import { compareCount } from './product-count.ts';
@@ -16,16 +16,20 @@ export interface Settling {
 
 /** Whether the next settling delta tells what this delta told, so that this one need not be whole. */
 export function isToldAgain(store: Reader, pass: Pass, { nextFrom }: Settling): boolean {
-  if (nextFrom === null || pass.kind !== 'delta' || isWholeCatalog(store, pass)) return false;
-  return startsBy({ from: nextFrom }, pass.from ?? 0);
+  return pass.kind === 'delta' && !isWholeCatalog(store, pass) && isRetold(pass, [{ from: nextFrom }]);
+}
+
+/** Whether a delta must follow this pass: what it read may have changed meanwhile, and no settling delta tells it again. */
+export function needsDelta(store: Reader, pass: Pass, settling: Settling): boolean {
+  return !isClosed(store, pass) && !isToldAgain(store, pass, settling);
 }
 
 /** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
 export function proofLists(store: Reader, { lists, list }: Assessment, settling: Settling): ReadList[] {
   return lists.filter((read, at) => {
     if (read.pass.kind === 'list') return read === list;
-    if (isToldAgain(store, read.pass, settling)) return false;
-    return !lists.slice(at + 1).some(({ pass }) => startsBy(pass, read.pass.from ?? 0));
+    const later = lists.slice(at + 1).map(({ pass }) => pass);
+    return !isToldAgain(store, read.pass, settling) && !isRetold(read.pass, later);
   });
 }
 
@@ -62,31 +66,28 @@ export function conclude(
   settling: Settling,
   settings: ConcludeSettings,
 ) {
-  const { lists, list, seen, listed } = assessment;
+  const { lists, list, seen, listed, last } = assessment;
   const inPart = store.runs.inPart(run.id);
   const untold = untoldIn(store, run, assessment, settings);
   const needed = proofLists(store, assessment, settling);
   const putOff = lists.filter(({ pass }) => isToldAgain(store, pass, settling));
-  const closed = assessment.closed || putOff.some(({ pass }) => pass.pass === assessment.last);
+  const closed = last !== undefined && !needsDelta(store, last, settling);
   const others = [...reasonsOf(store, assessment, needed, closed, settings), ...untold];
   const reasons = [...others, ...whyInPart(inPart)];
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
-  const isOpen = reasons.length > 0;
-  const isSealed = !isOpen && !isExactDelta;
+  const proof: Proof | null = reasons.length > 0 ? 'open' : isExactDelta ? null : 'sealed';
   const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
-  const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
-  const allRead = neededDeltas.every(({ complete }) => complete);
+  const answers = deltas.flatMap(({ windows }) => windows);
   // A delta of which nothing could be used shows that changes have another form, not that there are none.
-  const isUsable = deltas.every(({ windows }) =>
-    windows.every(({ items, rejected }) => items === 0 || rejected < items),
-  );
-  const deltasRead = closed && allRead && isUsable && !doubtful && inPart.items === 0;
+  const areUsable = answers.every(({ doubt, items, rejected }) => doubt === null && (items === 0 || rejected < items));
+  const deltasRead = closed && areUsable && inPart.items === 0 && neededDeltas.every(({ complete }) => complete);
   // No later one would tell more: then only several runs in a row, or a lookup, show that a product is gone.
-  const areRefused = deltas.length > 0 && deltas.every(({ windows }) => windows.every(refusesDelta));
+  const areRefused = answers.length > 0 && answers.every(refusesDelta);
   const listRead = run.kind === 'full' && others.length === 0;
-  const restsOn = isSealed || listRead ? [...needed, ...putOff] : deltasRead ? [...neededDeltas, ...putOff] : [];
+  const restsOn =
+    proof === 'sealed' || listRead ? [...needed, ...putOff] : deltasRead ? [...neededDeltas, ...putOff] : [];
   // Not `seen`: deltas also hold products that are gone.
   const count = list && compareCount(listed.size, list, settings);
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
@@ -97,7 +98,7 @@ export function conclude(
   return {
     assessment,
     /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
-    proof: (isOpen ? 'open' : isSealed ? 'sealed' : null) as Proof | null,
+    proof,
     reasons,
     evidence: {
       requests: counts.requests,

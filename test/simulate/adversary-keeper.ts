@@ -17,6 +17,7 @@ import {
   type Outcome,
   PASSES,
   pauseMs,
+  setLocalClock,
   whole,
   whyWrong,
 } from './adversary-runs.ts';
@@ -129,7 +130,8 @@ function createProcesses(world: World, arena: Arena, fate: Fate, db: string) {
 }
 
 /** The time without a process, in which this machine's clock may jump. */
-async function rest(world: World, { random, clock, adversary }: Arena, fate: Fate, isKilled: boolean): Promise<void> {
+async function rest(world: World, arena: Arena, fate: Fate, isKilled: boolean): Promise<void> {
+  const { random, adversary } = arena;
   if (fate.isHasty) {
     fate.isHasty = false;
     await world.advance(whole(random, 1_000, 3_000));
@@ -138,7 +140,7 @@ async function rest(world: World, { random, clock, adversary }: Arena, fate: Fat
   if (random() < 0.5) adversary.idle();
   // A process that was told to end may be started again at once.
   await world.advance(random() < 0.6 ? whole(random, 1_000, isKilled ? EXPIRED_MS : 5_000) : pauseMs(random));
-  if (random() < 0.3) clock.localMs += (random() < 0.5 ? 1 : -1) * whole(random, 1_000, 20 * HOUR);
+  setLocalClock(arena);
   if (isKilled && random() < 0.5) await world.advance(EXPIRED_MS);
 }
 

@@ -1,5 +1,5 @@
 import type { Random } from '../../src/sandbox/catalog/random.ts';
-import { type Move, type MovingList, type Place, rearrange } from './moving-list.ts';
+import { type Move, type MovingList, PLACES, type Place, rearrange } from './moving-list.ts';
 
 /* Moves that hide a product from the window that is read next, and how the adversary chooses among them. */
 
@@ -18,6 +18,19 @@ export interface Read {
  */
 export const SCENES = ['late', 'gone'] as const;
 export type Scene = (typeof SCENES)[number] | 'any';
+
+/** A list and settings with which a scene can happen; so many products in a seam may seem to stand still. */
+export const STAGES = {
+  late: {
+    places: ['updated-desc', 'free'],
+    newestFirst: true,
+    isLate: true,
+    withdrawnAs: 'updated',
+    seam: 5,
+    deltas: 0.2,
+  },
+  gone: { places: PLACES, newestFirst: false, isLate: false, withdrawnAs: 'removed', seam: 5, deltas: 0.9 },
+} as const satisfies Record<(typeof SCENES)[number], object>;
 
 /** What it does in one run. */
 export interface Intent {
@@ -60,7 +73,7 @@ export interface Game {
   touches: number;
   /** In the scene `late`: the product that moved, after that it moved again; 0: none yet. */
   fled: number;
-  /** In the scene `gone`: whether it has moved a delta of the run. */
+  /** In a scene: whether it has moved a delta of the run. */
   hasSlipped: boolean;
   deltaPass: number;
   /** The end of what the newest delta has shown. */

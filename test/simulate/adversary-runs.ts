@@ -9,7 +9,7 @@ import { createPassWindows } from '../../src/sync/pass-windows.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { sweep } from '../../src/sync/sweep.ts';
 import { type Adversary, createAdversary } from './adversary.ts';
-import { pickOf } from './adversary-moves.ts';
+import { pickOf, SCENES, STAGES } from './adversary-moves.ts';
 import { createMemoryMirror, type MemoryMirror } from './memory-mirror.ts';
 import { createMovingList, type MovingList, PLACES, type Place } from './moving-list.ts';
 
@@ -38,6 +38,8 @@ export interface Arena {
   /** How often the source's clock is put forward or back by an hour: before a request, and between two passes or runs. */
   readonly jumps: number;
   readonly flips: number;
+  /** Whether it is put back, too. */
+  readonly goesBack: boolean;
   /** Share of delta runs. */
   readonly deltas: number;
   /** How often a window of a repair is answered as if the list were empty. */
@@ -66,12 +68,16 @@ export function whole(random: Random, least: number, most: number): number {
 /** @param isKept whether the mirror keeps a watermark, and so can be wrong with plain pages */
 export function drawArena(seed: number, time?: () => number, isKept = false): Arena {
   const random = createRandom(seed);
-  const perPage = whole(random, 6, 20);
-  const seam = isKept && random() < 0.15 ? 0 : Math.min(pickOf(random, [2, 3, 4, 5, 6]) ?? 2, perPage >> 1);
+  const favourite = (random() < 0.5 ? pickOf(random, SCENES) : null) ?? 'any';
+  const stage = favourite === 'any' || random() < 0.2 ? null : STAGES[favourite];
+  const perPage = whole(random, stage === null ? 6 : 2 * stage.seam, 20);
+  const seams = [2, 3, 4, 5, 6].filter((seam) => seam >= (stage?.seam ?? 0));
+  const seam = stage === null && isKept && random() < 0.15 ? 0 : Math.min(pickOf(random, seams) ?? 2, perPage >> 1);
   const overlapMs = pickOf(random, [10_000, 60_000, 300_000]) ?? 60_000;
-  const lagMs = random() < 0.5 ? 0 : Math.floor((0.3 + 0.5 * random()) * overlapMs);
+  const isLate = stage?.isLate ?? random() < 0.5;
+  const lagMs = isLate ? Math.floor((0.3 + 0.5 * random()) * overlapMs) : 0;
   // Most can be hidden where the adversary chooses the places.
-  const place = (random() < 0.7 ? pickOf(random, PLACES) : null) ?? 'free';
+  const place = (random() < 0.7 ? pickOf(random, stage?.places ?? PLACES) : null) ?? 'free';
   const arenaClock = { now: START, sourceMs: 0, localMs: random() < 0.3 ? HOUR : 0 };
   const now = time ?? (() => arenaClock.now);
   const list = createMovingList({
@@ -82,7 +88,7 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
     notedEarlierMs:
       !place.startsWith('updated') && random() < 0.3 ? Math.floor(random() * (0.9 * overlapMs - lagMs)) : 0,
     inclusiveFrom: random() < 0.5,
-    newestFirst: random() < 0.5,
+    newestFirst: stage?.newestFirst ?? random() < 0.5,
     now,
     sourceNow: () => now() + arenaClock.sourceMs,
   });
@@ -100,7 +106,7 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
     ignoreFields: random() < 0.4 ? [['stock']] : [],
     volatileFields: [],
     untoldFields: [],
-    withdrawnAs: random() < 0.6 ? 'updated' : 'removed',
+    withdrawnAs: stage?.withdrawnAs ?? (random() < 0.6 ? 'updated' : 'removed'),
     removalLimit: { percent: 1 },
     lossLimit: { percent: 5 },
     // Open runs in a row that miss a product count what they read, which proves nothing: only sealed runs are judged.
@@ -111,13 +117,14 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
     logRetentionMs: Number.MAX_SAFE_INTEGER,
     logCap: Number.MAX_SAFE_INTEGER,
   };
-  const adversary = createAdversary({ list, random, perPage, seam, isLate: lagMs > 0 });
+  const adversary = createAdversary({ list, random, perPage, seam, isLate, favourite });
   const crashes = random() < 0.5 ? 0 : 0.08 * random();
   const losses = random() < 0.5 ? 0 : 0.1;
+  const jumps = random() < 0.3 ? 0.02 : 0;
   // With late deltas, a clock that is put back may break assumption 3 of docs/page-drift.md.
-  const jumps = lagMs === 0 && random() < 0.3 ? 0.02 : 0;
-  const flips = jumps > 0 && random() < 0.5 ? 0.3 : 0;
-  const deltas = random() < 0.7 ? 0.4 : 0.8;
+  const goesBack = lagMs === 0;
+  const flips = jumps > 0 && goesBack && random() < 0.5 ? 0.3 : 0;
+  const deltas = stage?.deltas ?? (random() < 0.7 ? 0.4 : 0.8);
   const blanks = random() < 0.2 ? 0.3 : 0;
   return {
     settings,
@@ -129,6 +136,7 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
     crashes,
     losses,
     jumps,
+    goesBack,
     flips,
     deltas,
     blanks,
@@ -137,13 +145,19 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
 }
 
 /** Puts the source's clock forward or back, seldom. */
-function jumpSometimes({ random, jumps, flips, clock }: Arena): void {
-  if (flips === 0 && jumps > 0 && random() < jumps) clock.sourceMs += random() < 0.5 ? HOUR : -HOUR;
+function jumpSometimes({ random, jumps, flips, goesBack, clock }: Arena): void {
+  if (flips === 0 && jumps > 0 && random() < jumps) clock.sourceMs += goesBack && random() < 0.5 ? -HOUR : HOUR;
 }
 
 /** Puts the source's clock back, or forward, or right again. */
 export function flipSometimes({ random, flips, clock }: Arena): void {
   if (flips > 0 && random() < flips) clock.sourceMs = clock.sourceMs !== 0 ? 0 : random() < 0.5 ? HOUR : -HOUR;
+}
+
+/** Puts this machine's clock forward or back, but not where the source's goes forward and deltas are late: that hides it. */
+export function setLocalClock({ random, jumps, goesBack, clock }: Arena): void {
+  if (jumps > 0 && !goesBack) return;
+  if (random() < 0.3) clock.localMs += (random() < 0.5 ? 1 : -1) * whole(random, 1_000, 20 * HOUR);
 }
 
 /** What happens to the source before it answers. @returns whether it answers as if the list were empty */
@@ -227,7 +241,7 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
     batch = [];
     if (random() < 0.5) adversary.idle();
     clock.now += pauseMs(random);
-    if (random() < 0.3) clock.localMs += (random() < 0.5 ? 1 : -1) * whole(random, 1_000, 20 * HOUR);
+    setLocalClock(arena);
   }
 
   /** @returns whether the pass was read to its end; false if the process ended */

@@ -14,7 +14,6 @@ import {
   plan,
   restored,
   rewrite,
-  SCENES,
   type Scene,
   slipBehind,
   slipInDelta,
@@ -34,6 +33,8 @@ export interface AdversaryOptions {
   readonly perPage: number;
   readonly seam: number;
   readonly isLate: boolean;
+  /** The scene that it plays most often. */
+  readonly favourite: Scene;
 }
 
 /** @param isLate whether deltas are late: then a delta that is asked too early tells of no touch */
@@ -120,9 +121,13 @@ function beforeDelta(game: Game, { pass, window, from }: FetchTask): void {
     game.hasSlipped = true;
     return;
   }
-  if (window.page === 1 || from === null || random() < 0.3) return;
-  if (random() < 0.6) {
-    make(game, slipInDelta(game, list.changedSince(from), startOf(window)), random() < 0.5);
+  if (window.page === 1 || from === null) return;
+  // The product that moved before moves again, once, so that the windows of this delta seem to stand still, too.
+  const isScene = game.fled > 0;
+  if (isScene ? game.hasSlipped : random() < 0.3) return;
+  if (isScene || random() < 0.6) {
+    make(game, slipInDelta(game, list.changedSince(from), startOf(window)), isScene || random() < 0.5);
+    game.hasSlipped ||= isScene;
     return;
   }
   const told = list.changedSince(from).filter((id) => isFree(game, id) && list.list.includes(id));
@@ -132,7 +137,7 @@ function beforeDelta(game: Game, { pass, window, from }: FetchTask): void {
 
 export type Adversary = ReturnType<typeof createAdversary>;
 
-export function createAdversary({ list, random, perPage, seam, isLate }: AdversaryOptions) {
+export function createAdversary({ list, random, perPage, seam, isLate, favourite }: AdversaryOptions) {
   const { place } = list;
   const size = list.list.length;
   const nothing = {
@@ -142,7 +147,6 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     moved: new Set<number>(),
     touched: new Set<number>(),
   };
-  const favourite = random() < 0.4 ? (pickOf(random, SCENES) ?? 'any') : 'any';
   const intent = drawIntent(random, isLate, favourite);
   const none = {
     touches: 0,
