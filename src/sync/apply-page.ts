@@ -153,11 +153,12 @@ export function createApplier(options: ApplierOptions) {
     const first = pinned.get(pass);
     const moment = momentOf(response);
     const elapsed = first === undefined ? 0 : Math.max(0, moment - first.local);
-    const sourceTime = sourceTimeOf(response) - elapsed;
-    if (first !== undefined && sourceTime >= first.source) return;
-    runs.noteResponse({ runId, pass, sourceTime, numItems: envelope.numItems });
-    if (pass === 0) runs.setReading({ id: runId, sourceTime });
-    pinned.set(pass, { local: Math.min(first?.local ?? moment, moment), source: sourceTime });
+    const source = sourceTimeOf(response) - elapsed;
+    if (first !== undefined && source >= first.source) return;
+    const clocks = { source, local: Math.min(first?.local ?? moment, moment) };
+    runs.noteResponse({ runId, pass, sourceTime: source, numItems: envelope.numItems });
+    if (pass === 0) runs.setReading({ id: runId, ...clocks });
+    pinned.set(pass, clocks);
   }
 
   function applyOne(writer: KeeperWriter, captured: WaitingPage, lost: Map<string, number>): Applied | null {

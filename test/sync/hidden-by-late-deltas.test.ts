@@ -84,22 +84,29 @@ it('a living product is kept although the clock of the source was put forward ri
   expect(has('p120')).toBe(true);
 });
 
-it('a second delta run right after the clock of the source was put forward lets the next one read late changes', async () => {
-  const { shelf, fill, run, db, source } = await scripted(names(60), { CATCHWORD_DELTA_OVERLAP: '30s' });
-  await fill(true);
-  execute(
-    db,
-    `UPDATE runs SET started_at = started_at - 60000, source_time = source_time - 60000;
+it.each([
+  ['', 0],
+  [', although the run before had waited long for its first answer', 2 * HOUR],
+])(
+  'a second delta run right after the clock of the source was put forward lets the next one read late changes%s',
+  async (_what, waitedMs) => {
+    const { shelf, fill, run, db, source } = await scripted(names(60), { CATCHWORD_DELTA_OVERLAP: '30s' });
+    await fill(true);
+    execute(
+      db,
+      `UPDATE runs SET started_at = started_at - 60000 - ${waitedMs}, source_time = source_time - 60000,
+       answered_at = answered_at - 60000;
      UPDATE mirror SET watermark = watermark - 60000, source_seen = source_seen - 60000, local_seen = local_seen - 60000`,
-  );
-  shelf.edit('p100', { edition: 2 });
-  const editedAt = Date.now();
-  source.aheadMs = HOUR;
-  shelf.onDelta = (before, _page, from) => {
-    shelf.told = from <= editedAt && before >= 2 ? ['p100'] : [];
-  };
-  await run('delta');
-  await run('delta');
-  await run('delta');
-  expect(JSON.stringify(catalogOf(db).get('p100'))).toContain('edition');
-});
+    );
+    shelf.edit('p100', { edition: 2 });
+    const editedAt = Date.now();
+    source.aheadMs = HOUR;
+    shelf.onDelta = (before, _page, from) => {
+      shelf.told = from <= editedAt && before >= 2 ? ['p100'] : [];
+    };
+    await run('delta');
+    await run('delta');
+    await run('delta');
+    expect(JSON.stringify(catalogOf(db).get('p100'))).toContain('edition');
+  },
+);

@@ -120,7 +120,7 @@ export function sketchRun({ products, passes, kind = 'full', withdrawn = [], wat
       selection: SELECTION,
     });
     for (const [pass, sketch] of passes.entries()) addPass(writer, id, pass, sketch);
-    writer.runs.setReading({ id, sourceTime: START });
+    writer.runs.setReading({ id, source: START, local: START });
     return id;
   });
   const run = store.runs.get(runId);

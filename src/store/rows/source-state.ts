@@ -194,10 +194,10 @@ export function createWatermarkReader({ row, value }: Queries) {
     ),
     /** The source's clock and this machine's when the watermark was last set. */
     clockSeen: () => clockSeen() ?? null,
-    /** The same when an earlier run read first: the newest run that began by `localMs`. */
+    /** The same at the first answer of an earlier run: the newest one that had it by `localMs`. */
     clockBefore: row<[runId: number, localMs: number], Clocks>(
-      `SELECT source_time AS source, iif(source_time = source_seen, local_seen, started_at) AS local FROM runs, mirror
-       WHERE runs.id < ? AND source_time IS NOT NULL AND started_at <= ? ORDER BY runs.id DESC LIMIT 1`,
+      `SELECT source_time AS source, answered_at AS local FROM runs WHERE id < ? AND answered_at <= ?
+       ORDER BY id DESC LIMIT 1`,
     ),
   };
 }

@@ -1,6 +1,7 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../../catalog/page-types.ts';
 import type { Evidence, InPart, ListEvidence, Run, RunCounts, Unusual } from '../../catalog/run-types.ts';
+import type { Clocks } from '../../proof/watermark.ts';
 import { eq } from '../schema/drizzle.ts';
 import type { Queries } from '../schema/queries.ts';
 import { COUNTS, passes, runs } from '../schema/schema.ts';
@@ -59,10 +60,9 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
   return {
     ...reader,
     create,
-    /** Notes that a page has arrived, and the source time of the earliest one. */
-    setReading: write<[{ id: number; sourceTime: number }]>(
-      `UPDATE runs SET state = 'reading', source_time = min(coalesce(source_time, :sourceTime), :sourceTime)
-       WHERE id = :id`,
+    /** Notes that a page has arrived, and the clocks at the earliest one. */
+    setReading: write<[{ id: number } & Clocks]>(
+      `UPDATE runs SET state = 'reading', source_time = :source, answered_at = :local WHERE id = :id`,
     ),
     /** Notes that the run waits before it settles; null: it does not. @param missing products that it has not seen so far */
     settle: (id: number, wait: SettleWait | null, missing: number) =>

@@ -152,6 +152,7 @@ export const COUNTS = ['pages', 'items', ...CHANGE_OPS, 'missing', 'rejected', '
 /**
  * See Run in catalog/run-types.ts.
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
+ * - answered_at: this machine's clock when the source's was source_time
  * - selection: which products it reads, as in mirror.source_selection
  * - evidence: of a run that has read everything; before, and for good if it fails, only the seams that it has noted
  * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers
@@ -166,6 +167,7 @@ export const runs = sqliteTable('runs', {
   tick: text('tick').unique('runs_tick'),
   from: integer('from_time'),
   sourceTime: integer('source_time'),
+  answeredAt: integer('answered_at'),
   selection: text('selection').notNull(),
   startedAt: integer('started_at').notNull(),
   finishedAt: integer('finished_at'),

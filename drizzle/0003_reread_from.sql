@@ -1,1 +1,0 @@
-ALTER TABLE `mirror` ADD `reread_from` integer;
