@@ -18,7 +18,7 @@ function loadedBy(file: string, found = new Set<string>()): Set<string> {
   found.add(file);
   if (!file.endsWith('.js')) return found;
   const text = readFileSync(`${DIST}${file}`, 'utf8');
-  for (const [, from = ''] of text.matchAll(/^(?:import|export)\b[^;"']*["']([^"']+)["'];$/gm)) {
+  for (const [, from = ''] of text.matchAll(/^(?:import|(?:import|export)\b[^;"']*\bfrom) ?["']([^"']+)["'];$/gm)) {
     if (!isBuiltin(from)) loadedBy(from.startsWith('.') ? join(dirname(file), from) : from, found);
   }
   return found;
