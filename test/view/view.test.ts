@@ -329,6 +329,14 @@ describe('the members that a view reads', () => {
       'vbid',
       ['odd key', 'q', 'vbid', 'x'],
     ],
+    ["body->>'$.odd-key' = 1 OR json_extract(body, '$.né[0].x') = 2", 'vbid', ['né', 'odd-key', 'vbid']],
+    ["EXISTS (SELECT 1 FROM json_each(body, '$.odd list') WHERE value = 1)", 'vbid', ['odd list', 'vbid']],
+    // SQLite reads the name as a path: `a`, `x"`.
+    [`body->>'a".x' = 1 OR body->>'b.y' = 1`, 'vbid', ['a', 'b.y', 'vbid']],
+    [`body->>'a\\u0062' = 1`, 'title', null],
+    // SQLite chooses between constants once, before the program reads a product.
+    ["body->>CASE WHEN 1 THEN 'a' ELSE 'b' END = 1", 'title', null],
+    ["json_extract(body, CASE 1 WHEN 1 THEN x'242e61' ELSE '$.b' END) = 1", 'title', null],
     ["json_type(body, '$.a') = 'null' AND json_array_length(body, '$.b.c') > 1", 'vbid', ['a', 'b', 'vbid']],
     ["body LIKE '%x%'", 'title', null],
     ['json_extract(body, title) = 1', 'title', null],
