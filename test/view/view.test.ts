@@ -318,6 +318,20 @@ describe('the fields of a view', () => {
     expect(cheapest.of('A', BODIES.A ?? '')).toBe('{"vbid":"A","eur":"9.50"}');
     expect(fields('title || vbid').of('A', '{"title":"x"}')).toBeNull();
   });
+
+  it.each(['x', '{a:1}', '1}{"b":2', '[1}'])('that join to no JSON are a failure, not an event: %s', (title) => {
+    const view = fields(`'{"a":' || title || '}'`);
+    expect(view.of('A', JSON.stringify({ title }))).toBeNull();
+    expect(view.failures().last).toBe('A: the fields are not a JSON object');
+    expect(view.of('A', '{"title":"[1]"}')).toBe('{"vbid":"A","a":[1]}');
+  });
+
+  it('that have more than 4,000,000 characters are a failure', () => {
+    const view = fields(`json_object('a', json_array(${Array(9).fill('title').join()}))`);
+    expect(view.of('A', JSON.stringify({ title: 'x'.repeat(500_000) }))).toBeNull();
+    expect(view.failures().last).toBe('A: the fields have more than 4000000 characters');
+    expect(view.of('A', JSON.stringify({ title: 'x'.repeat(400_000) }))).toHaveLength(3_600_045);
+  });
 });
 
 describe('the members that a view reads', () => {
