@@ -108,7 +108,9 @@ export function compileView(
   const chosen: Pick<Expression, 'keys'> = list ?? made ?? { keys: null };
   const keys =
     chosen.keys === null || filter?.keys === null ? null : new Set([...chosen.keys, ...(filter?.keys ?? [])]);
-  const paths = [...(list?.paths ?? made?.keys ?? []), ...(filter?.keys ?? [])];
+  // A dot in a name that an expression reads leads nowhere.
+  const named = [...(made?.keys ?? []), ...(filter?.keys ?? [])].filter((name) => !name.includes('.'));
+  const paths = [...(list?.paths ?? []), ...named];
   const both = JSON.stringify([where, fields]);
   const digest = createHash('sha256').update(both).digest('hex').slice(0, 12);
 
