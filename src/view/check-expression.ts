@@ -213,8 +213,9 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
 /** The member that a path begins with; null if it is not known. @param name the function that takes the path */
 function keyOf(path: string | null, name: string): string | null {
   if (path === null) return null;
-  if (name.startsWith('->') && !path.startsWith('$')) return path;
-  return /^\$\.([A-Za-z_]\w*)/.exec(path)?.[1] ?? /^\$\."([^"\\]+)"/.exec(path)?.[1] ?? null;
+  // SQLite makes this path of a name, too.
+  const full = name.startsWith('->') && !path.startsWith('$') ? `$."${path}"` : path;
+  return /^\$\.([^".[][^.[]*)/.exec(full)?.[1] ?? /^\$\."([^"\\]+)"/.exec(full)?.[1] ?? null;
 }
 
 /** The member that a program reads from a body in a register; null if it may be any. */

@@ -60,7 +60,7 @@ export function readProgram(program: readonly Instruction[]) {
   const writers = new Map<number, Instruction[]>();
   for (const one of program) {
     const isThird = /^(Column|VColumn|Function|PureFunc|Concat)$/.test(one.opcode);
-    if (!isThird && !/^(String8|Copy|SCopy|Null|Integer|Int64|Real)$/.test(one.opcode)) continue;
+    if (!isThird && !/^(String8|Blob|Copy|SCopy|Null|Integer|Int64|Real)$/.test(one.opcode)) continue;
     const register = isThird ? one.p3 : one.p2;
     const others = writers.get(register);
     if (others === undefined) writers.set(register, [one]);
@@ -84,8 +84,8 @@ export function readProgram(program: readonly Instruction[]) {
       last !== undefined && at < last.addr && p2 > last.addr && p2 <= addr;
     // CASE and coalesce() lead past it, with what another branch has written.
     if (of('Goto', 'NotNull').some(isPassed)) return null;
-    const writer = last ?? program.findLast(({ opcode, p2 }) => opcode === 'String8' && p2 === register);
-    return writer?.opcode === 'String8' ? writer.p4 : null;
+    const [writer, other] = last === undefined ? (writers.get(register) ?? []) : [last];
+    return writer?.opcode === 'String8' && other === undefined ? writer.p4 : null;
   }
 
   const isLiteral = (register: number): boolean =>

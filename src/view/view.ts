@@ -41,6 +41,8 @@ export interface View extends ViewText {
 
 /** For safety: each product is searched for each path. */
 const MOST_PATHS = 200;
+/** For safety: a product of 100 kB may become 12 MB, which take longer to read than SQLite takes to make them. */
+const LONGEST_MADE = 4_000_000;
 
 /** The text of an object, with the key of its product, whatever an expression makes of it. */
 function withKey(vbid: string, members: Map<string, string>): string {
@@ -50,6 +52,17 @@ function withKey(vbid: string, members: Map<string, string>): string {
 
 /** One for all views: a connection takes 60 kB, which are not freed before the garbage collector runs. */
 const connection = onFirstUse(openForTexts);
+/** Reads JSON without making objects of it, which may take ten times its size. */
+const isJson = onFirstUse(() => connection().prepare<[string], number>('SELECT json_valid(?)').pluck());
+
+/** What an expression of fields has made. A text that it joins need not be JSON. */
+function madeObject(found: unknown): string {
+  if (typeof found === 'string' && found.length > LONGEST_MADE) {
+    throw new Error(`the fields have more than ${LONGEST_MADE} characters`);
+  }
+  if (typeof found === 'string' && found.startsWith('{') && isJson().get(found) === 1) return found;
+  throw new Error('the fields are not a JSON object');
+}
 
 /**
  * SQL: of the parameters (the key, the product), a row as the view `catalog` has it, with the columns that expressions name,
@@ -95,7 +108,9 @@ export function compileView(
   const chosen: Pick<Expression, 'keys'> = list ?? made ?? { keys: null };
   const keys =
     chosen.keys === null || filter?.keys === null ? null : new Set([...chosen.keys, ...(filter?.keys ?? [])]);
-  const paths = [...(list?.paths ?? made?.keys ?? []), ...(filter?.keys ?? [])];
+  // A dot in a name that an expression reads leads nowhere.
+  const named = [...(made?.keys ?? []), ...(filter?.keys ?? [])].filter((name) => !name.includes('.'));
+  const paths = [...(list?.paths ?? []), ...named];
   const both = JSON.stringify([where, fields]);
   const digest = createHash('sha256').update(both).digest('hex').slice(0, 12);
 
@@ -113,8 +128,7 @@ export function compileView(
     if (found === undefined) return null;
     if (list !== null) return withKey(vbid, list.pick(body));
     if (made === null) return body;
-    if (typeof found !== 'string' || !found.startsWith('{')) throw new Error('the fields are not a JSON object');
-    return withKey(vbid, objectMembers(found));
+    return withKey(vbid, objectMembers(madeObject(found)));
   }
 
   return {

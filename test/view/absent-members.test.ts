@@ -27,6 +27,14 @@ it('a member is absent if no product has its path, also inside of another member
   expect(absence.paths()).toEqual(['list.a', 'none', 'titel']);
 });
 
+it('a member is not absent because its name has a dot or a hyphen', () => {
+  const absence = createAbsence(
+    view("body->>'a.b' = 1 OR body->>'$.\"c.d\"' = 1 OR body->>'$.e-f' = 1", undefined).paths,
+  );
+  absence.see('{"a.b":1,"c.d":1,"e-f":1}');
+  expect(absence.found()).toEqual([]);
+});
+
 it('a member is not absent if its absence says something: without distributable, a product is not withdrawn', () => {
   const absence = createAbsence(view('distributable AND language IS NOT NULL', undefined).paths);
   absence.see('{"title":"t"}');

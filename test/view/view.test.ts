@@ -318,6 +318,20 @@ describe('the fields of a view', () => {
     expect(cheapest.of('A', BODIES.A ?? '')).toBe('{"vbid":"A","eur":"9.50"}');
     expect(fields('title || vbid').of('A', '{"title":"x"}')).toBeNull();
   });
+
+  it.each(['x', '{a:1}', '1}{"b":2', '[1}'])('that join to no JSON are a failure, not an event: %s', (title) => {
+    const view = fields(`'{"a":' || title || '}'`);
+    expect(view.of('A', JSON.stringify({ title }))).toBeNull();
+    expect(view.failures().last).toBe('A: the fields are not a JSON object');
+    expect(view.of('A', '{"title":"[1]"}')).toBe('{"vbid":"A","a":[1]}');
+  });
+
+  it('that have more than 4,000,000 characters are a failure', () => {
+    const view = fields(`json_object('a', json_array(${Array(9).fill('title').join()}))`);
+    expect(view.of('A', JSON.stringify({ title: 'x'.repeat(500_000) }))).toBeNull();
+    expect(view.failures().last).toBe('A: the fields have more than 4000000 characters');
+    expect(view.of('A', JSON.stringify({ title: 'x'.repeat(400_000) }))).toHaveLength(3_600_045);
+  });
 });
 
 describe('the members that a view reads', () => {
@@ -329,6 +343,14 @@ describe('the members that a view reads', () => {
       'vbid',
       ['odd key', 'q', 'vbid', 'x'],
     ],
+    ["body->>'$.odd-key' = 1 OR json_extract(body, '$.né[0].x') = 2", 'vbid', ['né', 'odd-key', 'vbid']],
+    ["EXISTS (SELECT 1 FROM json_each(body, '$.odd list') WHERE value = 1)", 'vbid', ['odd list', 'vbid']],
+    // SQLite reads the name as a path: `a`, `x"`.
+    [`body->>'a".x' = 1 OR body->>'b.y' = 1`, 'vbid', ['a', 'b.y', 'vbid']],
+    [`body->>'a\\u0062' = 1`, 'title', null],
+    // SQLite chooses between constants once, before the program reads a product.
+    ["body->>CASE WHEN 1 THEN 'a' ELSE 'b' END = 1", 'title', null],
+    ["json_extract(body, CASE 1 WHEN 1 THEN x'242e61' ELSE '$.b' END) = 1", 'title', null],
     ["json_type(body, '$.a') = 'null' AND json_array_length(body, '$.b.c') > 1", 'vbid', ['a', 'b', 'vbid']],
     ["body LIKE '%x%'", 'title', null],
     ['json_extract(body, title) = 1', 'title', null],
