@@ -97,7 +97,7 @@ function crontab(code: string): string {
   return lines
     .map((line) => {
       const [, schedule = '', command = ''] = /^(\S+ \S+ \S+ \S+ \S+) (.*)$/.exec(line) ?? [];
-      return `node -e 'new (require("croner").Cron)(process.argv[1], () => {}).stop()' '${schedule}'\n(${command.replaceAll('\\%', '%')})\n`;
+      return `node -e 'process.exit(require("node-cron").validate(process.argv[1]) ? 0 : 1)' '${schedule}'\n(${command.replaceAll('\\%', '%')})\n`;
     })
     .join('');
 }
