@@ -116,7 +116,8 @@ it('parked events and rejected items are listed over HTTP and on pages, with the
   expect(await html('/rejected?run=1&reason=item+7+')).toMatch(/value="item 7".*the key of item 7 is empty/s);
   const waiting = await html('/sinks/shop?state=waiting&vbid=');
   expect(waiting.match(/waits for an earlier event/g)).toHaveLength(20);
-  expect(waiting).toContain('<option selected>waiting</option>');
+  expect(waiting).toContain('<option value="waiting" selected>waiting</option>');
+  expect(await html('/changes?op=created,updated')).toContain('selected>created,updated</option>');
   expect(await html('/sinks/shop?state=refused&vbid=V0')).not.toContain('waits for an earlier event');
   const more = await html('/sinks/shop?vbid=');
   expect(more).toContain('href="/sinks/shop?after=50#parked"');
