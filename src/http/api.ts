@@ -110,7 +110,7 @@ const REJECTED_ROUTE = answering(REJECTED_ITEMS, {
   operationId: 'listRejectedItems',
   summary: 'Items that no run could use',
   description:
-    'Items of the source that are not valid products, of all runs, the newest first. The newest 50,000 are searched.',
+    'Items of the source that are not valid products, of all runs, the newest first. Without `run`, the newest 50,000 are searched.',
   tags: ['mirror'],
   querystring: parameters({ ...REJECTED_FILTERS, ...RANGE, limit: LIMIT }),
 });
@@ -225,7 +225,7 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
   );
 
   routes.get('/api/rejected', { schema: REJECTED_ROUTE }, async ({ query: { limit, ...only } }) =>
-    store.read(() => store.runs.allRejected(limit, only).map((one) => jsonOf(REJECTED, one))),
+    store.read(() => store.runs.rejected(limit, only).map((one) => jsonOf(REJECTED, one))),
   );
 
   routes.get('/api/products', { schema: PRODUCTS_ROUTE }, async ({ query }, reply) => {

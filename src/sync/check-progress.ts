@@ -23,7 +23,7 @@ const ALL_REJECTED = 100;
 /** @throws CatchwordError PAGE_INVALID if most of these items were rejected: then the source has another form */
 function requireUsable({ runs }: Reader, runId: number, items: number, rejected: number): void {
   if (rejected < REJECTED_LEAST || 2 * rejected <= items) return;
-  const [example] = runs.rejected(runId, 1);
+  const [example] = runs.rejected(1, { run: runId, after: 0 });
   const message = `${rejected} of ${items} items that were read were rejected, such as one for this reason: ${example?.reason}`;
   const hint = `The items may have another form now: npx catchword run ${runId} shows some.`;
   throw new CatchwordError('PAGE_INVALID', message, { retryable: false, hint });

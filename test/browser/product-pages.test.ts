@@ -1,7 +1,8 @@
 // @module-tag slow
 import { describe, expect, it } from 'vitest';
-import { serveHarness } from '../http/place.ts';
+import { serveFilled, serveHarness } from '../http/place.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
+import { execute } from '../support/sqlite.ts';
 
 const book = (vbid: string, title: string) => ({ vbid, body: JSON.stringify({ vbid, title }) });
 
@@ -26,5 +27,37 @@ describe.skipIf(!browserAvailable)('pages of products, changes and sinks', { tag
     expect(await page.textContent('h1')).toContain('second');
     await page.goBack();
     expect(await page.getByLabel('Words to search for').inputValue()).toBe('sec*');
+  });
+
+  it('a filter keeps what is chosen and typed while the list changes', async () => {
+    const { change, web } = await serveHarness();
+    change([book('a', 'First title')]);
+    const { page } = await visit();
+    await page.goto(`${web.url}/changes`);
+    await page.getByLabel('Op').selectOption('created');
+    await page.getByLabel('Field').fill('title');
+    await page.getByRole('button', { name: 'Filter' }).focus();
+    change([book('b', 'Second title')]);
+    await page.getByText('Second title').waitFor();
+    expect([await page.getByLabel('Op').inputValue(), await page.getByLabel('Field').inputValue()]).toEqual([
+      'created',
+      'title',
+    ]);
+  });
+
+  it('a tab keeps a number that is a part of a title', async () => {
+    const { db, web } = await serveFilled({ items: 1 });
+    execute(db, "UPDATE products SET title = '(500) Days of Summer'");
+    const { page } = await visit();
+    await page.clock.install();
+    await page.goto(`${web.url}/products`);
+    await page.locator('main').getByRole('link').first().click();
+    expect(await page.title()).toBe('(500) Days of Summer – catchword');
+    execute(
+      db,
+      "INSERT INTO runs (id, kind, state, started_at, finished_at, selection) VALUES (99, 'full', 'held', 1, 2, '{}')",
+    );
+    await page.clock.runFor(61_000);
+    await expect.poll(() => page.title()).toBe('(1) (500) Days of Summer – catchword');
   });
 });

@@ -27,6 +27,7 @@ it('a form is rejected with every field that is wrong, and then nothing is recor
     [{ action: 'skip', target: 'a' }, /^argument: /],
     [{ action: 'skip', target: 'a', argument: '0' }, /^argument: is not a whole number of 1 or more/],
     [{ action: 'pause', target: 'a', now: '1' }, /^now: not a field of pause/],
+    [{ verdict: 'approve', of: 'run:1', now: '1' }, /^now: not a field of approve/],
     [{ action: 'start', target: 'half', argument: '1', x: 'y' }, /target: .*; argument: .*; x: not a field of start/],
   ];
   for (const [fields, message] of wrong) {

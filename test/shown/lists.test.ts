@@ -98,6 +98,13 @@ it('parked events and rejected items are listed over HTTP and on pages, with the
   expect(await found('rejected?after=0&limit=2', 'position')).toEqual([1, 2]);
   expect(await found('rejected?run=2', 'body')).toEqual(['{"n":60}']);
   expect(await found('rejected?reason=ITEM%207%20', 'id')).toEqual([7]);
+  execute(
+    db,
+    'INSERT INTO rejected (rowid, run_id, pass, page, per_page, position, reason, body) VALUES (60000, 3, 0, 1, 9, 0, 1, 2)',
+  );
+  expect(await found('rejected', 'id')).toEqual([60_000]);
+  expect(await found('rejected?run=2', 'id')).toEqual([60]);
+  execute(db, 'DELETE FROM rejected WHERE rowid = 60000');
   expect(await found('sinks/shop/parked?state=waiting&vbid=V1&limit=2&after=3', 'seq')).toEqual([9, 15]);
   expect((await get(`${web.url}/api/sinks/none/parked`)).status).toBe(404);
   const { stdout } = await runHere(['sink', 'parked', 'shop', '--json'], settings, temporaryDirectory());
@@ -109,7 +116,8 @@ it('parked events and rejected items are listed over HTTP and on pages, with the
   expect(await html('/rejected?run=1&reason=item+7+')).toMatch(/value="item 7".*the key of item 7 is empty/s);
   const waiting = await html('/sinks/shop?state=waiting&vbid=');
   expect(waiting.match(/waits for an earlier event/g)).toHaveLength(20);
-  expect(waiting).toContain('<option selected>waiting</option>');
+  expect(waiting).toContain('<option value="waiting" selected>waiting</option>');
+  expect(await html('/changes?op=created,updated')).toContain('selected>created,updated</option>');
   expect(await html('/sinks/shop?state=refused&vbid=V0')).not.toContain('waits for an earlier event');
   const more = await html('/sinks/shop?vbid=');
   expect(more).toContain('href="/sinks/shop?after=50#parked"');

@@ -203,7 +203,9 @@ it('a page restores a removed product', () => {
 it('rejected items are kept, with the reason', () => {
   const at = place();
   apply(at, captured(at, [product('A', '1'), '{"title":"no key"}', product('B', '1')]));
-  expect(at.store.runs.rejected(at.runId, 10)).toMatchObject([{ page: 1, position: 1, body: '{"title":"no key"}' }]);
+  expect(at.store.runs.rejected(10, { run: at.runId })).toMatchObject([
+    { page: 1, position: 1, body: '{"title":"no key"}' },
+  ]);
   expect([...at.store.runs.eachIds(at.runId)]).toEqual([[1, 0, 2]]);
 });
 

@@ -15,7 +15,7 @@ function book(vbid: string, title: string, encoding: BufferEncoding = 'utf8'): B
 }
 
 function rejectedOf(db: string, runId: number) {
-  return openedStore(db).runs.rejected(runId, 5_000);
+  return openedStore(db).runs.rejected(5_000, { run: runId, after: 0 });
 }
 
 /** Starts a fetcher behind Redis. @returns the settings of a load that uses it */

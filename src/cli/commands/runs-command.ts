@@ -32,7 +32,7 @@ function listRuns(context: CommandContext, runs: readonly Run[]): Result {
 function showRun(context: CommandContext, store: Store, id: number): Result {
   const c = colours(context);
   const run = requireRun(store, id);
-  const rejected = store.runs.rejected(id, LISTED);
+  const rejected = store.runs.rejected(LISTED, { run: id, after: 0 });
   const text = [runSummary(c, run, context.clock.now())];
   const advice = run.reasons.flatMap((reason) => (reasonKind(reason) === 'held' ? [] : (adviceFor(reason) ?? [])));
   text.push(...[...new Set(advice)].map((one) => `  help     ${one}`));

@@ -48,7 +48,9 @@ async function compare(
   }
   const { difference: differences, drift: drifted, unproven } = counts;
   const { items, proof, reasons, evidence } = full;
-  const rejected = [full, delta].flatMap(({ id }) => store.runs.rejected(id, REJECTED)).map(({ reason }) => reason);
+  const rejected = [full, delta]
+    .flatMap(({ id }) => store.runs.rejected(REJECTED, { run: id }))
+    .map(({ reason }) => reason);
   const text = [
     `read ${plural(items, 'product')} from the source, proof ${[proof, ...reasons].join(': ')}`,
     ...noteTexts({ evidence }),

@@ -277,7 +277,7 @@ export const run: View = {
       { id: 'windows', ...(windows !== null && { title: 'Windows and seams' }), live, content: windows },
       { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
       { id: 'pace', title: 'Requests a minute', live, content: <Pace scene={scene} /> },
-      rejectedSection(parts.store, found, numberIn(visit.query, 'rejected') ?? 0),
+      rejectedSection(parts.store, found),
       { id: 'decide', live, content: Decide(scene) },
       decisionsSection(parts.store, scene.nowMs, found.id),
     ];

@@ -44,7 +44,7 @@ export const rejected: View = {
   path: '/rejected',
   show: ({ store }, { query }) => {
     const asked = askedFor(query, REJECTED_FILTERS);
-    const found = store.runs.allRejected(LISTED + 1, asked.only, OPENED);
+    const found = store.runs.rejected(LISTED + 1, asked.only, OPENED);
     const { shown, next } = pageOf(found, LISTED, ({ id }) => id);
     const content = (
       <List name="rejected items" path="/rejected" filters={REJECTED_FILTERS} asked={asked} next={next}>
@@ -64,17 +64,12 @@ export const rejected: View = {
   },
 };
 
-/**
- * Items of the source that could not be used; empty if there are none.
- * @param from items before the first one that is listed
- */
-export function rejectedSection(store: Store, run: Run, from: number): Section {
+/** The first items of the source that the run could not use; empty if there are none. */
+export function rejectedSection(store: Store, run: Run): Section {
   const section = { id: 'rejected', live: true } as const;
   const unused = run.rejected + store.runs.inPart(run.id).items;
   if (unused === 0) return { ...section, content: null };
-  const found = store.runs.rejected(run.id, LISTED + 1, from, OPENED);
-  const rows = found.slice(0, LISTED);
-  const next = from + rows.length;
+  const rows = store.runs.rejected(LISTED, { run: run.id, after: 0 }, OPENED);
   const content =
     rows.length === 0 ? (
       <p>{`${plural(unused, 'item')}. They are listed for 30 days.`}</p>
@@ -85,14 +80,13 @@ export function rejectedSection(store: Store, run: Run, from: number): Section {
           applied; a product that was in the mirror before stays as it was. The first 1,000 are kept.
         </p>
         <ShownTable
-          caption={`${count(from + 1)} to ${count(next)} of ${plural(unused, 'item')}`}
+          caption={`${count(rows.length)} of ${plural(unused, 'item')}`}
           rows={OF_RUN}
           all={rows}
           cells={{ [NAMES.body]: Body }}
         />
         <p class="pages">
-          {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}
-          {found.length > rows.length && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}
+          <a href={`/rejected?run=${run.id}`}>All of them, the newest first</a>
         </p>
       </>
     );

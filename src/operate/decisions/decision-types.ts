@@ -129,7 +129,8 @@ function parsed<T>(form: z.ZodType<T>, fields: unknown): T {
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message, ...issue }) => {
     if (issue.code !== 'unrecognized_keys') return `${path.join('.') || 'fields'}: ${message}`;
-    return `${issue.keys.join(', ')}: not a field of ${(given as Pick<Decision, 'action'>).action}`;
+    const { action, verdict } = given as Readonly<Record<string, string | undefined>>;
+    return `${issue.keys.join(', ')}: not a field of ${verdict ?? action}`;
   });
   throw usageError(problems.join('; '), 'Go back and use a button of the page, or use the catchword command.');
 }

@@ -112,7 +112,7 @@ export interface RejectedFilter {
   readonly reason?: string | undefined;
 }
 
-/** Rejected items that are searched. For safety: to read all of a month may take seconds. */
+/** Rejected items that are searched, of all runs. For safety: to read all of a month may take seconds. */
 const SEARCHED = 50_000;
 const REJECTED = `SELECT rowid AS id, run_id AS run, page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body,
   length(body) AS length FROM rejected`;
@@ -155,26 +155,21 @@ function createDeltaFormReader({ values }: Queries) {
 
 /** Reads items that runs could not use. */
 function createRejectedReader({ rows }: Queries) {
-  const rejected = rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
-    `${REJECTED} WHERE run_id = ? ORDER BY pass, page, per_page, position LIMIT ? OFFSET ?`,
-  );
-  const allRejected = inRange((order) =>
-    rows<
-      [chars: number, { before: number; after: number; limit: number; run: number | null; reason: string }],
-      RejectedRow
-    >(
-      `${REJECTED} WHERE rowid < :before AND rowid > :after AND (:run IS NULL OR run_id = :run)
-         AND rowid > (SELECT max(rowid) FROM rejected) - ${SEARCHED} AND instr(lower(reason), lower(:reason)) > 0
-       ORDER BY rowid ${order} LIMIT :limit`,
-    ),
-  );
+  const among = (which: string) =>
+    inRange((order) =>
+      rows<[chars: number, Required<Range> & { limit: number; run: number; reason: string }], RejectedRow>(
+        `${REJECTED} WHERE rowid < :before AND rowid > :after AND ${which}
+           AND instr(lower(reason), lower(:reason)) > 0 ORDER BY rowid ${order} LIMIT :limit`,
+      ),
+    );
+  const ofAll = among(`rowid > (SELECT max(rowid) FROM rejected) - ${SEARCHED}`);
+  // A run has at most 1,000, which the key finds.
+  const ofRun = among('run_id = :run');
   return {
-    /** Items in the order of their pages, without the first `offset`. @param chars of each body, at most */
-    rejected: (runId: number, limit: number, offset = 0, chars = WHOLE) => rejected(chars, runId, limit, offset),
-    /** Of the newest 50,000 items of all runs, those within a range that are so. */
-    allRejected: (limit: number, { run, reason = '', ...only }: Range & RejectedFilter = {}, chars = WHOLE) => {
-      const { query, range } = allRejected(only);
-      return query(chars, { ...range, limit, run: run ?? null, reason });
+    /** Items within a range that are so: of a run, or of the newest 50,000. @param chars of each body, at most */
+    rejected: (limit: number, { run, reason = '', ...only }: Range & RejectedFilter = {}, chars = WHOLE) => {
+      const { query, range } = (run === undefined ? ofAll : ofRun)(only);
+      return query(chars, { ...range, limit, run: run ?? 0, reason });
     },
   };
 }

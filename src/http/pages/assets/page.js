@@ -82,9 +82,12 @@ function mayUpdate(name, element) {
   return name !== 'open' && !(name === 'title' && element.localName === 'time');
 }
 
-/** What a script has drawn stays; the script draws it again. @param {Node} node */
+/** What a script has drawn stays, because the script draws it again; and what the reader has ticked, chosen or typed. */
+const KEPT = '[data-drawn], input:not([type="hidden"]), select, textarea';
+
+/** @param {Node} node */
 function mayMorph(node) {
-  return !(node instanceof HTMLElement && node.dataset.drawn !== undefined);
+  return !(node instanceof HTMLElement && node.matches(KEPT));
 }
 
 /** Sections that wait until the reader no longer selects text in them. @type {Map<string, string>} */
@@ -106,7 +109,7 @@ function update(id, html) {
   }
   waiting.delete(id);
   const callbacks = { beforeAttributeUpdated: mayUpdate, beforeNodeMorphed: mayMorph };
-  Idiomorph.morph(element, html, { morphStyle: 'innerHTML', ignoreActiveValue: true, callbacks });
+  Idiomorph.morph(element, html, { morphStyle: 'innerHTML', callbacks });
   announce(element);
 }
 
@@ -175,14 +178,15 @@ function follow(address) {
   open();
 }
 
-/** The title without the number of open problems before it. */
-const title = document.title.replace(/^\(\d+\) /, '');
+/** The title without the number of open problems before it: that of a product may begin with a number, too. */
+const title = `${document.querySelector('h1')?.textContent} – catchword`;
 
 /** Puts the number of open problems before the title, also in a tab that is not seen. */
 async function countProblems() {
-  const home = /** @type {HTMLAnchorElement | null} */ (document.querySelector('header a.name'));
-  const answer = await fetch(new URL('api/status', home?.href));
-  if (!answer.ok) return;
+  // A page without links to others is that of the sign-in, which may not ask.
+  const home = /** @type {HTMLAnchorElement | null} */ (document.querySelector('header nav a'));
+  const answer = home && (await fetch(new URL('api/status', home.href)));
+  if (!answer?.ok) return;
   const { problems } = await answer.json();
   document.title = `${problems.length === 0 ? '' : `(${problems.length}) `}${title}`;
 }
