@@ -70,14 +70,15 @@ export function localIso(ms: number, timezone: string): string {
   return `${date}T${clock}${/[+-]\d\d:\d\d/.exec(zone)?.[0] ?? '+00:00'}`;
 }
 
-/** `03:00 in Europe/Berlin` */
+/** ` (03:00 in Europe/Berlin)`, behind a time in UTC; empty where the clock shows UTC. */
 export function clockIn(ms: number, timezone: string): string {
-  return `${localIso(ms, timezone).slice(11, 16)} in ${timezone}`;
+  const local = localIso(ms, timezone);
+  return local.endsWith('+00:00') ? '' : ` (${local.slice(11, 16)} in ${timezone})`;
 }
 
 /** `2026-11-20 02:00:00 UTC (03:00 in Europe/Berlin)`; in UTC without the second part. */
 export function timeIn(ms: number, timezone: string): string {
-  return localIso(ms, timezone).endsWith('+00:00') ? time(ms) : `${time(ms)} (${clockIn(ms, timezone)})`;
+  return `${time(ms)}${clockIn(ms, timezone)}`;
 }
 
 /** Loads the table when it is needed: few commands print one. */

@@ -47,7 +47,7 @@ function NextRuns({ overview: { plans, daemon, nowMs } }: OverviewProps) {
     <>
       {`${place === 0 ? '' : ', '}${what} `}
       <Moment at={at} nowMs={nowMs} />
-      {` (${clockIn(at, plans.timezone)})`}
+      {clockIn(at, plans.timezone)}
     </>
   ));
 }

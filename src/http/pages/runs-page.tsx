@@ -64,7 +64,7 @@ function Schedule({
       {found.map(({ kind, at }) => (
         <li>
           <When at={at} />
-          {` (${clockIn(at, timezone)}): ${kind}`}
+          {`${clockIn(at, timezone)}: ${kind}`}
         </li>
       ))}
     </ol>
