@@ -653,6 +653,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'lists.some(({ rejected }) => rejected > 0)',
     '(list?.rejected ?? 0) > 0',
   ),
+  bugFor(
+    'test/view/read-members.property.test.ts',
+    'a path of branches is the last one of them',
+    'src/view/sql-program.ts',
+    "if (of('Goto', 'NotNull').some(isPassed)) return null;",
+    "if (of('Goto', 'NotNull').some(isPassed) && addr < 0) return null;",
+  ),
   // The adversary must find these by itself, although other tests have a history for most of them.
   bugFor(
     'test/simulate/adversary.test.ts',
