@@ -81,7 +81,7 @@ const VALUES = [
 const product = fc.record(Object.fromEntries(MEMBERS.map((name) => [name, fc.constantFrom(...VALUES)])), {
   requiredKeys: [],
 });
-type Product = Readonly<Record<string, string>>;
+type Product = Readonly<Record<string, string | undefined>>;
 
 const bodyOf = (members: Product): string =>
   `{"vbid":"A"${Object.entries(members)

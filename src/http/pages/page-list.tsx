@@ -44,7 +44,7 @@ function Field({ name, filter, value }: { readonly name: string; readonly filter
         <input id={`filter-${name}`} name={name} value={value} size={12} />
       ) : (
         <select id={`filter-${name}`} name={name}>
-          {/* An address may have a value that is no choice, such as two of them. */}
+          {/* An address may have a value that cannot be chosen, such as two of them. */}
           {[...new Set(['', ...values, value])].map((one) => (
             <option value={one} selected={one === value}>
               {one || 'any'}
