@@ -66,7 +66,7 @@ describe.skipIf(!browserAvailable)('the demo that stays', { tags: ['stores'] }, 
     await page.evaluate('window.before = true');
 
     await page.locator('#headline').getByText('sealed', { exact: true }).waitFor({ timeout });
-    await second.page.locator('#runs').getByText('sealed', { exact: true }).waitFor({ timeout });
+    await second.page.locator('#runs table').getByText('sealed', { exact: true }).waitFor({ timeout });
     expect(await page.evaluate('window.before')).toBe(true);
     await page.goto(page.url());
     await page.getByText('so nothing could slip between two pages').waitFor();
