@@ -90,24 +90,28 @@ it.each([
   ['a list by key', {}],
   ['a list by time of change, newest first', { order: 'updated-desc' as const }],
   ['a list by time of change, oldest first', { order: 'updated-asc' as const }],
-])('the seams are the same after a crash while it waits, and in its evidence: %s', async (_name, options) => {
-  const here = await place({ items: 10_000, latencyMs: 20, details: false, churnPerSecond: 200, ...options });
-  const stop = new AbortController();
-  const crashed = load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '1h' }, 'full', stop.signal).catch(() => {});
-  const store = reading(here.db);
-  await expect.poll(() => store.runs.get(1)?.settlesAt ?? null).not.toBeNull();
-  const before = seamsIn(store, 1);
-  stop.abort();
-  await crashed;
-  expect(before.get(0)).toMatch(/^[jro]{10,}$/);
-  expect(store.runs.notedSeams(1)[0]?.seams).toBe(before.get(0));
-  expect(seamsIn(store, 1)).toEqual(before);
+])(
+  'the seams are the same after a crash while it waits, and in its evidence: %s',
+  { tags: ['slow'] },
+  async (_name, options) => {
+    const here = await place({ items: 10_000, latencyMs: 20, details: false, churnPerSecond: 200, ...options });
+    const stop = new AbortController();
+    const crashed = load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '1h' }, 'full', stop.signal).catch(() => {});
+    const store = reading(here.db);
+    await expect.poll(() => store.runs.get(1)?.settlesAt ?? null).not.toBeNull();
+    const before = seamsIn(store, 1);
+    stop.abort();
+    await crashed;
+    expect(before.get(0)).toMatch(/^[jro]{10,}$/);
+    expect(store.runs.notedSeams(1)[0]?.seams).toBe(before.get(0));
+    expect(seamsIn(store, 1)).toEqual(before);
 
-  const run = await load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');
-  await here.sandbox.stop();
-  expect(run.id).toBe(1);
-  expect(seamsIn(store, 1).get(0)).toBe(run.evidence?.lists[0]?.seams);
-});
+    const run = await load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');
+    await here.sandbox.stop();
+    expect(run.id).toBe(1);
+    expect(seamsIn(store, 1).get(0)).toBe(run.evidence?.lists[0]?.seams);
+  },
+);
 
 it('the picture is the same whether checkpoints are read one by one or all at once', async () => {
   const here = await filled({ items: 6_000, details: false });
