@@ -37,7 +37,7 @@ function passing<const R extends string | null>(exit: 1 | 2 | 4 | 75, meaning: s
 export const ERROR_CODES = {
   USAGE: final(2, 'A command, an option or an argument is wrong; over HTTP, the request.', null),
   CONFIG_INVALID: final(2, 'A setting is missing or wrong.', 'Correct the setting that the message names: see docs/settings.md. `npx catchword settings` prints all.'),
-  PACKAGE_MISSING: final(2, 'An optional package that this needs is not installed, or not compiled.', null),
+  PACKAGE_MISSING: final(2, 'A package that this needs is not installed, or not compiled.', null),
   MIRROR_UNUSABLE: final(2, 'The mirror file cannot be used: it is not a database, comes from a newer version, or is not writable.', 'If the file is damaged: see docs/backup.md.'),
   MIRROR_OTHER_SOURCE: final(2, 'The mirror belongs to another service than the configured one.', 'Correct `CATCHWORD_BASE_URL`, or use another file. If the service moved: `npx catchword adopt`.'),
   MIRROR_WRITE_FAILED: final(1, 'A write failed (disk full, I/O error); the transaction was rolled back and the writer stopped.', 'Make room, or repair the disk, and start it again: the run goes on. See docs/disks.md.'),

@@ -56,17 +56,18 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   const inOneState =
     (view: View, visit: Visit): Show =>
     (render) =>
-      parts.store.read(() => {
-        const problems = namedProblems(parts.state()).length;
-        return render({ ...view.show(parts, visit), problems });
-      });
+      parts.store.read(() => render(view.show(parts, visit)));
 
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
       await view.prepare?.(parts, addressOf(request));
       const show = inOneState(view, await visitOf(view, request, parts));
-      show((content) => void sendPage(reply, content, pathname));
+      // Only a document has a title: sections are rendered each second.
+      show((content) => {
+        const problems = namedProblems(parts.state()).length;
+        void sendPage(reply, { ...content, problems }, pathname);
+      });
       return reply;
     });
     app.get(LIVE_PATH + view.path, { exposeHeadRoute: false }, async (request, reply) => {
