@@ -5,8 +5,8 @@ import type { Tell } from '../base/log.ts';
 /*
  * How many requests a process has in flight. A refusal (429) that names no time may mean the number at once, or the rate.
  * The number is lowered first: otherwise, a service that refuses the third request at once would be taken for one that
- * allows a few a minute. A 503 may mean the same, also with a time, if the service has answered others since it was last
- * lowered: one that is down answers nothing.
+ * allows a few a minute. A 503, also with a time, and a connection that breaks off may mean the same, if the service has
+ * answered others since it was last lowered: one that is down answers nothing.
  *
  *     refused, with others in flight ──► half as many; the rate stays
  *     a 429, alone                   ──► the number was not why: as many as configured; the rate is learned
@@ -51,7 +51,7 @@ export function createInFlight(most: number, tell: Tell) {
     hasAnswered = false;
     if (allowed >= told) return;
     told = allowed;
-    const reason = `it refused one of ${atOnce} at once; now at most ${allowed}, or as many as CATCHWORD_CONCURRENCY says`;
+    const reason = `it did not answer one of ${atOnce} at once; now at most ${allowed}, or as many as CATCHWORD_CONCURRENCY says`;
     tell({ message: 'fewer requests at once, because of the source', fields: { reason } });
   }
 
@@ -79,8 +79,10 @@ export function createInFlight(most: number, tell: Tell) {
           wake();
         },
         failed: ({ code, retryAfterMs, status }) => {
-          const isRate = code === 'SOURCE_RATE_LIMITED' && retryAfterMs === undefined;
-          const isBusy = status === 503 && request.atOnce > 1 && hasAnswered;
+          // "Retry-After: 0" names no time either.
+          const isRate = code === 'SOURCE_RATE_LIMITED' && !retryAfterMs;
+          const isBroken = status === 503 || (code === 'SOURCE_UNAVAILABLE' && status === undefined);
+          const isBusy = isBroken && request.atOnce > 1 && hasAnswered;
           if (!isRate && !isBusy) return false;
           // It was sent with others that were refused, and says nothing new.
           if (known < halvings) return isRate;
