@@ -54,9 +54,7 @@ export async function callOnce<Result>(
     return operation.read(parseAnswer(answer, operation));
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    const isOutdated = await transport.isOutdated(error, login);
-    const refused = isOutdated ? error.with({ retryable: true }) : transport.withHeader(error);
-    const about = aboutSubject(refused, operation);
+    const about = aboutSubject(await transport.aboutLogin(error, login), operation);
     throw isSent ? withOutcome(about, operation) : about;
   }
 }

@@ -24,8 +24,8 @@ export type TransportSettings = Pick<
   'baseUrl' | 'apiKey' | 'apiKeyHeader' | 'accessTokenHeader' | 'requestTimeoutMs' | 'concurrency'
 > &
   ProxySettings & {
-    /** Called when the service refuses the key or the token; it may replace them. */
-    readonly onRefused?: () => Promise<void>;
+    /** Called when the service refuses the key or the token; it may replace them. @returns what to add to the error */
+    readonly onRefused?: () => Promise<string>;
   };
 
 export type Transport = ReturnType<typeof createTransport>;
@@ -175,21 +175,22 @@ export function createTransport(
   return {
     origin,
     login,
-    /** Adds to a refusal how the key was sent: a key that is written with its scheme belongs into another header. */
-    withHeader: (error: CatchwordError): CatchwordError => {
+    /**
+     * The error of a request, which may be tried again if its login was replaced meanwhile, or is replaced now. Otherwise it
+     * says how the key was sent: a key that is written with its scheme belongs into another header.
+     */
+    aboutLogin: async (refusal: CatchwordError, used: ReturnType<typeof login>): Promise<CatchwordError> => {
+      if (!hasCode(refusal, 'SOURCE_AUTH', 'SERVICE_FORBIDDEN')) return refusal;
+      const unread = (await settings.onRefused?.()) ?? '';
+      const now = login();
+      if (now.apiKey !== used.apiKey || now.token !== used.token) return refusal.with({ retryable: true });
+      const error = refusal.with({ message: `${refusal.message}${unread}` });
       if (error.code !== 'SOURCE_AUTH') return error;
       const [, scheme] = /^([\w-]+) /.exec(settings.apiKey) ?? [];
       const header = `The key was sent in the header ${settings.apiKeyHeader}`;
       const advice = `${header}, behind the word ${scheme}: remove it, or choose the header Authorization for the key.`;
       const hint = (error.hint ?? '').replaceAll(error.setting ?? '{setting}', '{setting}');
       return error.with({ hint: `${hint} ${scheme === undefined ? `${header}.` : advice}`.trim() });
-    },
-    /** Whether the service refused a login that was replaced meanwhile, or is replaced now: another try may succeed. */
-    isOutdated: async (error: CatchwordError, used: ReturnType<typeof login>): Promise<boolean> => {
-      if (!hasCode(error, 'SOURCE_AUTH', 'SERVICE_FORBIDDEN')) return false;
-      await settings.onRefused?.();
-      const now = login();
-      return now.apiKey !== used.apiKey || now.token !== used.token;
     },
     /** Masks what the service says, in an error that is made later. */
     hide: hiding(() => [...secrets]),
