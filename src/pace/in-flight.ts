@@ -16,17 +16,9 @@ import type { Tell } from '../base/log.ts';
 /** At this step, a service that always refuses the third request refuses one in 100. */
 const ANSWERS_FOR_ONE_MORE = 100;
 
-/** One request, from its place to its answer. */
-export interface InFlightRequest {
-  /** Notes that the request is sent now. */
-  sent(): void;
-  /** Gives the place to another request. Only the first call counts. @param isAnswered whether a whole answer arrived */
-  end(isAnswered: boolean): void;
-  /** Learns from the error of the request. @returns whether the number of requests in flight may be why */
-  failed(error: Pick<CatchwordError, 'code' | 'retryAfterMs' | 'status'>): boolean;
-}
-
 export type InFlight = ReturnType<typeof createInFlight>;
+/** One request, from its place to its answer. */
+export type InFlightRequest = Awaited<ReturnType<InFlight['begin']>>;
 
 /** @param most requests in flight, as configured, from 1 @param tell gets a notice when fewer are allowed */
 export function createInFlight(most: number, tell: Tell) {
@@ -57,7 +49,7 @@ export function createInFlight(most: number, tell: Tell) {
 
   return {
     /** Waits until a request may be made. @throws the reason of `signal` */
-    begin: async (signal: AbortSignal): Promise<InFlightRequest> => {
+    begin: async (signal: AbortSignal) => {
       while (places >= allowed) await unlessAborted(new Promise<void>((go) => line.push(go)), signal);
       places++;
       const known = halvings;
@@ -65,11 +57,12 @@ export function createInFlight(most: number, tell: Tell) {
       /** The most requests that were in flight at one time with this one. */
       const request = { atOnce: 0 };
       return {
-        sent: () => {
+        sent: (): void => {
           requests.add(request);
           for (const one of requests) one.atOnce = Math.max(one.atOnce, requests.size);
         },
-        end: (isAnswered) => {
+        /** Gives the place to another request. Only the first call counts. @param isAnswered whether a whole answer arrived */
+        end: (isAnswered: boolean): void => {
           if (!hasPlace) return;
           hasPlace = false;
           requests.delete(request);
@@ -78,7 +71,8 @@ export function createInFlight(most: number, tell: Tell) {
           if (isAnswered && allowed < most && ++answers % ANSWERS_FOR_ONE_MORE === 0) allowed++;
           wake();
         },
-        failed: ({ code, retryAfterMs, status }) => {
+        /** Learns from the error of the request. @returns whether the number of requests in flight may be why */
+        failed: ({ code, retryAfterMs, status }: Pick<CatchwordError, 'code' | 'retryAfterMs' | 'status'>): boolean => {
           // "Retry-After: 0" names no time either.
           const isRate = code === 'SOURCE_RATE_LIMITED' && !retryAfterMs;
           const isBroken = status === 503 || (code === 'SOURCE_UNAVAILABLE' && status === undefined);

@@ -1,7 +1,7 @@
 import { interrupted, unlessAborted } from '../../base/abort.ts';
 import { type Clock, type Pause, pauseAt } from '../../base/clock.ts';
 import { type CatchwordError, hasCode } from '../../base/errors.ts';
-import { type Account, fetchAnother, fetchToken, noReference, resetToken, unchanged } from './account.ts';
+import { type Account, fetchAnother, fetchToken, resetToken, unchanged } from './account.ts';
 import type { TokenStore } from './token-store.ts';
 
 /*
@@ -44,7 +44,6 @@ async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> 
 /** What this process knows of the token. It is replaced, never modified. */
 interface Known {
   readonly token: string | undefined;
-  /** The token that the last renewal by a reset returned. */
   readonly tokenOfReset?: string;
   /** The last renewal that failed for good, of the token `failed`, and how long it is not repeated. */
   readonly failure?: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
@@ -102,10 +101,8 @@ export function createTokens({ configured, configuredAgain, store, account, cloc
     }
     const unread = await readAgain();
     if (known.token !== failed) return;
-    if (!account.hasReference) {
-      const error = refusal ?? noReference();
-      throw error.with({ message: `${error.message}${unread}` });
-    }
+    // Without a refusal, the first token is fetched, by the reference.
+    if (refusal !== undefined && !account.hasReference) throw refusal.with({ message: `${refusal.message}${unread}` });
     const remembered = rememberedError(known, failed, clock.now());
     if (remembered !== null) throw remembered;
     const { token, isReset } = await fetchAnother(account, failed).catch((error: unknown) => {

@@ -10,7 +10,6 @@ import { type ParsedAnswer, parseAnswer } from './answer.ts';
 import { type Prepared, prepare, type Request } from './exchange.ts';
 import type { Transport } from './transport.ts';
 
-/** A request with the reader of its answer. */
 export interface Operation<Result> extends Request {
   /** @throws CatchwordError SERVICE_* if the answer is an error or does not fit */
   read(answer: ParsedAnswer): Result;

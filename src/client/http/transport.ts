@@ -100,21 +100,6 @@ function agentOf({ concurrency, requestTimeoutMs: timeout }: TransportSettings, 
   return { agent, close };
 }
 
-/** Publishes how a request ends, and after how long. @throws what `knownError` makes of an error */
-async function measured(answer: Promise<Answer>, knownError: (error: unknown) => CatchwordError): Promise<Answer> {
-  const start = performance.now();
-  const publishEnd = (outcome: string): void => publish({ of: 'request', outcome, ms: performance.now() - start });
-  try {
-    await answer;
-  } catch (error) {
-    const known = knownError(error);
-    publishEnd(known.code);
-    throw known;
-  }
-  publishEnd('ok');
-  return answer;
-}
-
 /** @param accessToken called before each request, as `settings.apiKey` is read: they may be replaced. @param jsonLimits of bodies that are not XML */
 export function createTransport(
   settings: TransportSettings,
@@ -210,11 +195,17 @@ export function createTransport(
         if (signal.aborted) return interrupted();
         return isLate ? timeoutError(asked, place, timeoutMs) : connectionError(error, place);
       };
-      const limit = { timeoutMs, reason };
-      return await measured(
-        withAbort([signal], (either) => exchange(asked, either, onSent), limit),
-        knownError,
-      );
+      const start = performance.now();
+      const publishEnd = (outcome: string): void => publish({ of: 'request', outcome, ms: performance.now() - start });
+      try {
+        const answer = await withAbort([signal], (either) => exchange(asked, either, onSent), { timeoutMs, reason });
+        publishEnd('ok');
+        return answer;
+      } catch (error) {
+        const known = knownError(error);
+        publishEnd(known.code);
+        throw known;
+      }
     },
     close,
   };
