@@ -116,6 +116,8 @@ it('a key with a scheme of two words is shown with its header', async () => {
   const stderr = await said(url, { CATCHWORD_API_KEY: 'Api-Key abc' });
   expect(stderr).toContain('behind the word Api-Key');
   expect(stderr).not.toContain('abc');
+  const inItsHeader = { CATCHWORD_API_KEY: 'Api-Key abc', CATCHWORD_API_KEY_HEADER: 'Authorization' };
+  expect(await said(url, inItsHeader)).toMatch(/sent in the header Authorization\.$/m);
 });
 
 it.each([

@@ -175,7 +175,8 @@ export function createTransport(
       const header = `The key was sent in the header ${settings.apiKeyHeader}`;
       const advice = `${header}, behind the word ${scheme}: remove it, or choose the header Authorization for the key.`;
       const hint = (error.hint ?? '').replaceAll(error.setting ?? '{setting}', '{setting}');
-      return error.with({ hint: `${hint} ${scheme === undefined ? `${header}.` : advice}`.trim() });
+      const isMisplaced = scheme !== undefined && !/^authorization$/i.test(settings.apiKeyHeader);
+      return error.with({ hint: `${hint} ${isMisplaced ? advice : `${header}.`}`.trim() });
     },
     /** Masks what the service says, in an error that is made later. */
     hide: hiding(() => [...secrets]),
