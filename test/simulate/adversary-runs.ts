@@ -42,8 +42,9 @@ export interface Arena {
   readonly goesBack: boolean;
   /** Share of delta runs. */
   readonly deltas: number;
-  /** How often a window of a repair is answered as if the list were empty. */
+  /** How often a window of a repair is answered as if the list were empty, and whether the first one of the list may be. */
   readonly blanks: number;
+  readonly blanksHead: boolean;
   /** The newest pass that was asked. */
   pass: number;
 }
@@ -68,13 +69,15 @@ export function whole(random: Random, least: number, most: number): number {
 /** @param isKept whether the mirror keeps a watermark, and so can be wrong with plain pages */
 export function drawArena(seed: number, time?: () => number, isKept = false): Arena {
   const random = createRandom(seed);
+  // By the seed's number, so that no other seed draws something else.
+  const [isOfClocks, isOfBlanks] = [seed % 16 === 0, seed % 16 === 8];
   const favourite = (random() < 0.5 ? pickOf(random, SCENES) : null) ?? 'any';
   const stage = favourite === 'any' || random() < 0.2 ? null : STAGES[favourite];
   const perPage = whole(random, stage === null ? 6 : 2 * stage.seam, 20);
   const seams = [2, 3, 4, 5, 6].filter((seam) => seam >= (stage?.seam ?? 0));
   const seam = stage === null && isKept && random() < 0.15 ? 0 : Math.min(pickOf(random, seams) ?? 2, perPage >> 1);
   const overlapMs = pickOf(random, [10_000, 60_000, 300_000]) ?? 60_000;
-  const isLate = stage?.isLate ?? random() < 0.5;
+  const isLate = !isOfClocks && (stage?.isLate ?? random() < 0.5);
   const lagMs = isLate ? Math.floor((0.3 + 0.5 * random()) * overlapMs) : 0;
   // Most can be hidden where the adversary chooses the places.
   const place = (random() < 0.7 ? pickOf(random, stage?.places ?? PLACES) : null) ?? 'free';
@@ -120,12 +123,12 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
   const adversary = createAdversary({ list, random, perPage, seam, isLate, favourite });
   const crashes = random() < 0.5 ? 0 : 0.08 * random();
   const losses = random() < 0.5 ? 0 : 0.1;
-  const jumps = random() < 0.3 ? 0.02 : 0;
+  const jumps = random() < 0.3 || isOfClocks ? 0.02 : 0;
   // With late deltas, a clock that is put back may break assumption 3 of docs/page-drift.md.
   const goesBack = lagMs === 0;
-  const flips = jumps > 0 && goesBack && random() < 0.5 ? 0.3 : 0;
-  const deltas = stage?.deltas ?? (random() < 0.7 ? 0.4 : 0.8);
-  const blanks = random() < 0.2 ? 0.3 : 0;
+  const flips = jumps > 0 && goesBack && (random() < 0.5 || isOfClocks) ? 0.3 : 0;
+  const deltas = isOfClocks ? 0.8 : (stage?.deltas ?? (random() < 0.7 ? 0.4 : 0.8));
+  const blanks = random() < 0.2 || isOfBlanks ? 0.3 : 0;
   return {
     settings,
     list,
@@ -140,6 +143,7 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
     flips,
     deltas,
     blanks,
+    blanksHead: isOfBlanks,
     pass: 0,
   };
 }
@@ -161,14 +165,15 @@ export function setLocalClock({ random, jumps, goesBack, clock }: Arena): void {
 }
 
 /** What happens to the source before it answers. @returns whether it answers as if the list were empty */
-export function disturbSource(arena: Arena, task: FetchTask): boolean {
-  const { adversary, random, blanks } = arena;
+export function disturbSource(arena: Arena, task: FetchTask, isRepair = false): boolean {
+  const { adversary, random, blanks, blanksHead } = arena;
   jumpSometimes(arena);
   // Not before a run's first answer: no run sees that a clock was put back and forward again since the run before.
   if (task.pass > 0 && task.pass !== arena.pass) flipSometimes(arena);
   arena.pass = task.pass;
   adversary.before(task);
-  return task.from === null && task.pass > 0 && task.window.page > 1 && random() < blanks;
+  const mayBeBlank = task.window.page > 1 || (blanksHead && isRepair);
+  return task.from === null && task.pass > 0 && mayBeBlank && random() < blanks;
 }
 
 /** The time from one process to the next: 1 s to 20 hours. */
@@ -223,7 +228,8 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
 
   /** What the source answers; null if the answer is lost. */
   function ask(task: FetchTask): CapturedPage | null {
-    const isBlank = !isCalm && disturbSource(arena, task);
+    const isRepair = store.runs.passes(run.id).at(-1)?.kind === 'repair';
+    const isBlank = !isCalm && disturbSource(arena, task, isRepair);
     const { body, ids } = list.answer(task, isBlank);
     const requestedAt = clock.now + clock.localMs;
     const sourceTime = Math.floor((clock.now + clock.sourceMs) / 1000) * 1000;

@@ -214,12 +214,17 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
     ],
   },
-  bug(
-    'the last delta may be longer than one response',
-    'src/sync/verdict.ts',
-    'return !isClosed(store, pass) && !isToldAgain(store, pass, settling);',
-    "return !isClosed(store, pass) && pass.kind !== 'delta';",
-  ),
+  {
+    name: 'the last delta may be longer than one response',
+    test: 'test/sync/next-step.test.ts',
+    edits: [
+      {
+        file: 'src/sync/verdict.ts',
+        find: 'return !isClosed(store, pass) && !isToldAgain(store, pass, settling);',
+        replace: "return !isClosed(store, pass) && pass.kind !== 'delta';",
+      },
+    ],
+  },
   bug(
     'a delta starts at the watermark, without overlap',
     'src/proof/watermark.ts',
