@@ -11,7 +11,7 @@ import { DECISION } from '../shown/shown-decision.ts';
 import { PARKED } from '../shown/shown-parked.ts';
 import { PROBLEM, seenProblems } from '../shown/shown-problem.ts';
 import { REJECTED } from '../shown/shown-rejected.ts';
-import { jsonOf } from '../shown/shown-row.ts';
+import { jsonOf, labelsOf } from '../shown/shown-row.ts';
 import { runJson } from '../shown/shown-run.ts';
 import { SINK, SINK_STATES } from '../shown/shown-sink.ts';
 import { STATUS, STATUS_SCHEMA } from '../shown/shown-status.ts';
@@ -76,7 +76,7 @@ const SINKS_ROUTE = answering(SINKS, {
   description: 'The stores that the change log feeds, as `catchword sink list --json` prints them, by their names.',
   tags: ['mirror'],
   querystring: parameters({
-    state: oneOf('Only sinks in this state.', STATES),
+    state: oneOf(labelsOf(SINK).state, 'Only sinks in this state.', STATES),
     after: z.string().optional().meta({ description: 'Only sinks whose names come after this one.' }),
     limit: LIMIT,
   }),

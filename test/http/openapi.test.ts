@@ -100,8 +100,8 @@ it('the description has the parameters as the routes take them', async () => {
   expect(of('/api/changes')).toEqual([
     { name: 'after', type: 'string', default: '0' },
     { name: 'since', type: 'string' },
-    { name: 'op', type: 'string' },
-    { name: 'field', type: 'string' },
+    { name: 'op', title: 'What', type: 'string' },
+    { name: 'field', title: 'Fields', type: 'string' },
     { name: 'where', type: 'string' },
     { name: 'fields', type: 'string' },
     { name: 'approved', type: 'string', enum: ['true'] },

@@ -117,6 +117,16 @@ it('parked events and rejected items are listed over HTTP and on pages, with the
   const waiting = await html('/sinks/shop?state=waiting&vbid=');
   expect(waiting.match(/waits for an earlier event/g)).toHaveLength(20);
   expect(waiting).toContain('<option value="waiting" selected>waiting</option>');
+  for (const [path, labels] of [
+    ['/runs', ['Kind', 'State', 'Proof']],
+    ['/changes', ['What', 'Fields']],
+    ['/actions', ['Decision', 'About', 'State']],
+    ['/sinks/shop', ['State', 'Key']],
+    ['/rejected', ['Run', 'Reason']],
+  ] as const) {
+    const found = [...(await html(path)).matchAll(/<label for="filter-\w+">(.*?)</g)].map(([, label]) => label);
+    expect(found, path).toEqual(labels);
+  }
   expect(await html('/changes?op=created,updated')).toContain('selected>created,updated</option>');
   expect(await html('/sinks/shop?state=refused&vbid=V0')).not.toContain('waits for an earlier event');
   const more = await html('/sinks/shop?vbid=');
