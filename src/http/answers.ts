@@ -6,8 +6,10 @@ import { count, list, object, orNull, text, textOrNull, time, timeOrNull } from 
 import { DECISION_SCHEMA } from '../shown/shown-decision.ts';
 import { PARKED_SCHEMA } from '../shown/shown-parked.ts';
 import { PROBLEM_SCHEMA } from '../shown/shown-problem.ts';
+import { PROCESS_SCHEMA } from '../shown/shown-process.ts';
 import { REJECTED_SCHEMA } from '../shown/shown-rejected.ts';
 import { RUN_SCHEMA } from '../shown/shown-run.ts';
+import { SETTING_SCHEMA } from '../shown/shown-setting.ts';
 import { SINK_SCHEMA } from '../shown/shown-sink.ts';
 import { HTTP_ERRORS } from './http-error.ts';
 
@@ -43,6 +45,8 @@ export const PARKED_EVENTS = list('Parked events, the oldest first.', PARKED_SCH
 export const REJECTED_ITEMS = list('Rejected items, the newest first.', REJECTED_SCHEMA);
 export const PROBLEMS = list('Problems that are open, the oldest first.', PROBLEM_SCHEMA);
 
+export const SETTINGS = list('The settings, by subject.', SETTING_SCHEMA);
+export const PROCESSES = list('The processes.', PROCESS_SCHEMA);
 export const RUNS = list('Runs, the newest first.', RUN_SCHEMA);
 
 /** Members for columns, by their names. */

@@ -10,9 +10,11 @@ import { seenSinks } from '../report/sink-report.ts';
 import { DECISION } from '../shown/shown-decision.ts';
 import { PARKED } from '../shown/shown-parked.ts';
 import { PROBLEM, seenProblems } from '../shown/shown-problem.ts';
+import { PROCESS, seenProcesses } from '../shown/shown-process.ts';
 import { REJECTED } from '../shown/shown-rejected.ts';
 import { jsonOf, labelsOf } from '../shown/shown-row.ts';
 import { runJson } from '../shown/shown-run.ts';
+import { SETTING } from '../shown/shown-setting.ts';
 import { SINK, SINK_STATES } from '../shown/shown-sink.ts';
 import { STATUS, STATUS_SCHEMA } from '../shown/shown-status.ts';
 import { seenStatus } from '../shown/status-seen.ts';
@@ -26,9 +28,11 @@ import {
   MIRRORED_PRODUCT,
   PARKED_EVENTS,
   PROBLEMS,
+  PROCESSES,
   PRODUCTS,
   REJECTED_ITEMS,
   RUNS,
+  SETTINGS,
   SINKS,
 } from './answers.ts';
 import { sendError } from './http-error.ts';
@@ -56,6 +60,21 @@ const STATUS_ROUTE = answering(STATUS_SCHEMA, {
   operationId: 'getStatus',
   summary: 'The state of the mirror',
   description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
+  tags: ['mirror'],
+  querystring: NO_PARAMETERS,
+});
+const SETTINGS_ROUTE = answering(SETTINGS, {
+  operationId: 'listSettings',
+  summary: 'The settings in use',
+  description:
+    'The settings of the process that answers, as `catchword settings --json` prints them; without secrets, and as they were when it started.',
+  tags: ['mirror'],
+  querystring: NO_PARAMETERS,
+});
+const PROCESSES_ROUTE = answering(PROCESSES, {
+  operationId: 'listProcesses',
+  summary: 'The processes',
+  description: 'The processes that work on the mirror, and with Redis the fetchers; those that stand by are not known.',
   tags: ['mirror'],
   querystring: NO_PARAMETERS,
 });
@@ -177,11 +196,12 @@ const CHANGES_ROUTE = sending(CHANGES, {
   errors: [409],
 });
 
-type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 'steps' | 'channels'>;
+type ApiOptions = ChangeParts &
+  Pick<PageParts, 'store' | 'state' | 'plans' | 'steps' | 'channels' | 'effective' | 'startedAt' | 'fetchers'>;
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
 export function addApi(app: FastifyInstance, options: ApiOptions): void {
-  const { store, state, steps, changes, views, plans, channels, ...parts } = options;
+  const { store, state, steps, changes, views, plans, channels, effective, startedAt, fetchers, ...parts } = options;
   const routes = app.withTypeProvider<ZodTypeProvider>();
 
   routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
@@ -190,6 +210,14 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
       return jsonOf(STATUS, seenStatus(store, now, plans(store, now.nowMs), { channels }));
     }),
   );
+
+  routes.get('/api/settings', { schema: SETTINGS_ROUTE }, async () => effective.map((one) => jsonOf(SETTING, one)));
+
+  routes.get('/api/processes', { schema: PROCESSES_ROUTE }, async () => {
+    const asked = await fetchers?.();
+    const own = store.read(() => seenProcesses(store, parts.clock.now(), startedAt));
+    return [...own, ...(asked?.fetchers ?? [])].map((one) => jsonOf(PROCESS, one));
+  });
 
   routes.get('/api/sinks', { schema: SINKS_ROUTE }, async ({ query: { state: only, after = '', limit } }) =>
     store.read(() => {

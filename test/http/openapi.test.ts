@@ -75,6 +75,8 @@ it('the description has no finding of the linter, and names every route of the A
     ['/healthz', 'getHealth'],
     ['/readyz', 'getReadiness'],
     ['/api/status', 'getStatus'],
+    ['/api/settings', 'listSettings'],
+    ['/api/processes', 'listProcesses'],
     ['/api/sinks', 'listSinks'],
     ['/api/decisions', 'listDecisions'],
     ['/api/problems', 'listProblems'],

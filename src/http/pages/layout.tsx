@@ -14,6 +14,7 @@ const NAVIGATION = [
   ['/changes', 'Changes'],
   ['/sinks', 'Sinks'],
   ['/actions', 'Decisions'],
+  ['/system', 'System'],
 ] as const;
 
 /** A letter, so that the page is found among other tabs. */

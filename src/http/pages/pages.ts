@@ -19,9 +19,22 @@ import { rejected } from './run-rejected.tsx';
 import { runs } from './runs-page.tsx';
 import { sink } from './sink-page.tsx';
 import { sinks } from './sinks-page.tsx';
+import { system } from './system-page.tsx';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview, runs, run, rejected, products, product, changes, sinks, sink, actions];
+const VIEWS: readonly View[] = [
+  overview,
+  runs,
+  run,
+  rejected,
+  products,
+  product,
+  changes,
+  sinks,
+  sink,
+  actions,
+  system,
+];
 
 function addressOf({ params, url }: FastifyRequest): Address {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
