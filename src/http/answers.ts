@@ -43,7 +43,7 @@ export const SINKS = list('The sinks, by their names.', SINK_SCHEMA);
 export const DECISIONS = list('Decisions, the newest first.', DECISION_SCHEMA);
 export const PARKED_EVENTS = list('Parked events, the oldest first.', PARKED_SCHEMA);
 export const REJECTED_ITEMS = list('Rejected items, the newest first.', REJECTED_SCHEMA);
-export const PROBLEMS = list('Problems that are open, the oldest first.', PROBLEM_SCHEMA);
+export const PROBLEMS = list('Problems, the oldest first.', PROBLEM_SCHEMA);
 
 export const SETTINGS = list('The settings, by subject.', SETTING_SCHEMA);
 export const PROCESSES = list('The processes.', PROCESS_SCHEMA);

@@ -41,6 +41,7 @@ import {
   DECISION_FILTERS,
   oneOf,
   PARKED_FILTERS,
+  PROBLEM_FILTERS,
   RANGE,
   REJECTED_FILTERS,
   RUN_FILTERS,
@@ -136,10 +137,13 @@ const REJECTED_ROUTE = answering(REJECTED_ITEMS, {
 const PROBLEMS_ROUTE = answering(PROBLEMS, {
   operationId: 'listProblems',
   summary: 'Problems',
-  description: 'Problems as they were noticed for notifications, as `episodes` of `catchword status --json`.',
+  description:
+    'Problems as they were noticed for notifications, the oldest first: those that are open, as `episodes` of `catchword status --json`; with `state=ended` those of the last 90 days that are over.',
   tags: ['mirror'],
   querystring: parameters({
-    topic: z.string().optional().meta({ description: 'Only this topic, such as `sink:shop`.' }),
+    ...PROBLEM_FILTERS,
+    after: wholeNumber('Only problems after this one.', 0, 0),
+    limit: wholeNumber('How many to return at most.', 1000, 1, 1000),
   }),
 });
 const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
@@ -234,11 +238,14 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
     }),
   );
 
-  routes.get('/api/problems', { schema: PROBLEMS_ROUTE }, async ({ query: { topic: only } }) =>
-    store.read(() => {
-      const problems = seenProblems(store, state()).filter(({ topic }) => only === undefined || topic === only);
-      return problems.map((problem) => jsonOf(PROBLEM, problem));
-    }),
+  routes.get(
+    '/api/problems',
+    { schema: PROBLEMS_ROUTE },
+    async ({ query: { limit, state: which = 'open', ...only } }) =>
+      store.read(() => {
+        const noticed = store.episodes.list(limit, { ...only, state: which });
+        return seenProblems(store, state(), noticed).map((problem) => jsonOf(PROBLEM, problem));
+      }),
   );
 
   routes.get('/api/runs', { schema: RUNS_ROUTE }, async ({ query: { limit, ...only } }) =>

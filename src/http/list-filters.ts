@@ -4,6 +4,7 @@ import { ACTIONS } from '../operate/decisions/decision-types.ts';
 import { CHANGE } from '../shown/shown-change.ts';
 import { DECISION, DECISION_STATES } from '../shown/shown-decision.ts';
 import { PARKED, PARKED_STATES } from '../shown/shown-parked.ts';
+import { PROBLEM } from '../shown/shown-problem.ts';
 import { REJECTED } from '../shown/shown-rejected.ts';
 import { labelsOf } from '../shown/shown-row.ts';
 import { RUN, RUN_STATES } from '../shown/shown-run.ts';
@@ -27,6 +28,7 @@ const OF_RUN = labelsOf(RUN);
 const OF_DECISION = labelsOf(DECISION);
 const OF_CHANGE = labelsOf(CHANGE);
 const OF_PARKED = labelsOf(PARKED);
+const OF_PROBLEM = labelsOf(PROBLEM);
 const OF_REJECTED = labelsOf(REJECTED);
 const isEach = (text: string): boolean => text.split(',').every((one) => CHANGE_OPS.some((op) => op === one));
 
@@ -53,6 +55,11 @@ export const CHANGE_FILTERS = {
   )
     .optional()
     .meta({ title: OF_CHANGE.fields }),
+};
+
+export const PROBLEM_FILTERS = {
+  topic: text(OF_PROBLEM.topic, 'Only this topic, such as `sink:shop`.'),
+  state: oneOf(OF_PROBLEM.state, 'Only problems in this state.', ['open', 'ended']),
 };
 
 export const PARKED_FILTERS = {

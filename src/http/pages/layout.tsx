@@ -13,6 +13,7 @@ const NAVIGATION = [
   ['/products', 'Products'],
   ['/changes', 'Changes'],
   ['/sinks', 'Sinks'],
+  ['/problems', 'Problems'],
   ['/actions', 'Decisions'],
   ['/system', 'System'],
 ] as const;

@@ -108,7 +108,14 @@ export function Trouble({
   readonly channels: readonly ChannelSeen[];
 }) {
   const what = decisionsOf(overview).length === 0 ? 'Nothing' : 'Nothing else';
-  return <Notices of={[...troubleOf(overview, channels)]} none={`${what} is known to be wrong.`} />;
+  return (
+    <>
+      <Notices of={[...troubleOf(overview, channels)]} none={`${what} is known to be wrong.`} />
+      <p>
+        <a href="/problems">Problems of the last 90 days, and the messages about them</a>
+      </p>
+    </>
+  );
 }
 
 function Notices({ of: notices, none }: { readonly of: readonly Notice[]; readonly none: string }) {

@@ -12,6 +12,7 @@ import { createLivePages } from './live.ts';
 import { overview } from './overview-page.tsx';
 import { addAssets } from './page-assets.ts';
 import type { Address, PageParts, Show, View, Visit } from './page-view.ts';
+import { problems } from './problems-page.tsx';
 import { product } from './product-page.tsx';
 import { products } from './products-page.tsx';
 import { run } from './run-page.tsx';
@@ -32,6 +33,7 @@ const VIEWS: readonly View[] = [
   changes,
   sinks,
   sink,
+  problems,
   actions,
   system,
 ];
@@ -78,8 +80,8 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
       const show = inOneState(view, await visitOf(view, request, parts));
       // Only a document has a title: sections are rendered each second.
       show((content) => {
-        const problems = namedProblems(parts.state()).length;
-        void sendPage(reply, { ...content, problems }, pathname);
+        const open = namedProblems(parts.state()).length;
+        void sendPage(reply, { ...content, problems: open }, pathname);
       });
       return reply;
     });
