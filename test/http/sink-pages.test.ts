@@ -150,7 +150,7 @@ for (const { total, tags } of PARKED) {
   });
 }
 
-it('the page of a sink draws its last day, a bar for its fill, and the body of an event beside its error', async () => {
+it('the page of a sink draws its last day, a bar for its fill, and the body of an event with its error', async () => {
   const { store, change, configure, relay, html } = await scene();
   change(books(4));
   configure();

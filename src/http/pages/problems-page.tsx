@@ -16,7 +16,7 @@ export function channelSections({ store, channels: configured }: Pick<PageParts,
   return [{ id: 'channels', title: 'Channels', live: true, content }];
 }
 
-/** What is wrong, what was, and which messages went out about it. */
+/** Problems that are open or over, and the messages about them. */
 export const problems: View = {
   path: '/problems',
   show: ({ store, state, channels }, { query }) => {
