@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { CHANGE_OPS } from '../catalog/run-types.ts';
 import { ACTIONS } from '../operate/decisions/decision-types.ts';
+import type { SinkWord } from '../report/sink-report.ts';
 import { CHANGE } from '../shown/shown-change.ts';
 import { DECISION, DECISION_STATES } from '../shown/shown-decision.ts';
 import { PARKED, PARKED_STATES } from '../shown/shown-parked.ts';
@@ -8,6 +9,7 @@ import { PROBLEM } from '../shown/shown-problem.ts';
 import { REJECTED } from '../shown/shown-rejected.ts';
 import { labelsOf } from '../shown/shown-row.ts';
 import { RUN, RUN_STATES } from '../shown/shown-run.ts';
+import { SINK, SINK_STATES } from '../shown/shown-sink.ts';
 import { optionalNumber, textParameter } from './parameters.ts';
 
 /*
@@ -16,7 +18,7 @@ import { optionalNumber, textParameter } from './parameters.ts';
  */
 
 /** A filter: one of these values, or all. @param title its name for people */
-export function oneOf<const T extends string>(title: string, description: string, values: readonly T[]) {
+function oneOf<const T extends string>(title: string, description: string, values: readonly T[]) {
   return z
     .enum(values, `Use one of ${values.join(', ')}.`)
     .optional()
@@ -36,6 +38,10 @@ export const RUN_FILTERS = {
   kind: oneOf(OF_RUN.kind, 'Only runs of this kind.', ['full', 'delta']),
   state: oneOf(OF_RUN.state, 'Only runs in this state.', RUN_STATES),
   proof: oneOf(OF_RUN.proof, 'Only runs with this proof.', ['sealed', 'open']),
+};
+
+export const SINK_FILTERS = {
+  state: oneOf(labelsOf(SINK).state, 'Only sinks in this state.', Object.keys(SINK_STATES) as SinkWord[]),
 };
 
 export const DECISION_FILTERS = {
