@@ -48,12 +48,17 @@ export type ListParts = Pick<PageParts, 'store' | 'state' | 'effective' | 'start
   readonly clock: Clock;
 };
 
-/** Serves the lists that `src/shown` declares. Each answer shows one state of the file. */
-export function addLists(app: FastifyInstance, parts: ListParts): void {
-  const { store, state, effective, startedAt, fetchers, clock } = parts;
-
-  function add<Of, Q extends z.ZodObject>({ path, about, rows, schema, find, ask, ...one }: Listing<Of, Q>): void {
-    const { query: querystring } = one;
+/** Makes a function that serves a list. Each answer shows one state of the file. */
+function listsOf(app: FastifyInstance, store: PageParts['store']) {
+  return <Of, Q extends z.ZodObject>({
+    path,
+    about,
+    rows,
+    schema,
+    query: querystring,
+    find,
+    ask,
+  }: Listing<Of, Q>): void => {
     const [operationId, summary, description] = about;
     const named = path.includes(':name') ? { ...NAMED, errors: [404] as const } : {};
     const answer = z.array(schema).readonly().meta({ description: summary });
@@ -62,7 +67,13 @@ export function addLists(app: FastifyInstance, parts: ListParts): void {
       const more = (await ask?.()) ?? [];
       return store.read(() => [...find(query as z.output<Q>, name), ...more].map((one) => jsonOf(rows, one)));
     });
-  }
+  };
+}
+
+/** Serves the lists that `src/shown` declares. */
+export function addLists(app: FastifyInstance, parts: ListParts): void {
+  const { store, state, effective, startedAt, fetchers, clock } = parts;
+  const add = listsOf(app, store);
 
   add({
     path: '/api/settings',
@@ -71,7 +82,9 @@ export function addLists(app: FastifyInstance, parts: ListParts): void {
       'The settings in use, by subject',
       'The settings of the process that answers, as `catchword settings --json` prints them; without secrets, and as they were when it started.',
     ],
-    ...{ rows: SETTING, schema: SETTING_SCHEMA, query: parameters({}) },
+    rows: SETTING,
+    schema: SETTING_SCHEMA,
+    query: parameters({}),
     find: () => effective,
   });
   add({
@@ -81,7 +94,9 @@ export function addLists(app: FastifyInstance, parts: ListParts): void {
       'The processes',
       'The processes that work on the mirror, and with Redis the fetchers; those that stand by are not known.',
     ],
-    ...{ rows: PROCESS, schema: PROCESS_SCHEMA, query: parameters({}) },
+    rows: PROCESS,
+    schema: PROCESS_SCHEMA,
+    query: parameters({}),
     find: () => seenProcesses(store, clock.now(), startedAt),
     ask: async () => (await fetchers?.())?.fetchers ?? [],
   });
@@ -111,7 +126,9 @@ export function addLists(app: FastifyInstance, parts: ListParts): void {
       'What operators decided, the newest first',
       'Decisions on the page and with commands, as `catchword decisions --json` prints them.',
     ],
-    ...{ rows: DECISION, schema: DECISION_SCHEMA, query: parameters({ ...DECISION_FILTERS, ...RANGE, ...LIMIT }) },
+    rows: DECISION,
+    schema: DECISION_SCHEMA,
+    query: parameters({ ...DECISION_FILTERS, ...RANGE, ...LIMIT }),
     find: ({ limit, ...only }) => store.actions.list(limit, only).map((row) => ({ ...row, store, nowMs: clock.now() })),
   });
   add({
@@ -134,7 +151,9 @@ export function addLists(app: FastifyInstance, parts: ListParts): void {
   add({
     path: '/api/runs',
     about: ['listRuns', 'The runs, the newest first', 'The loads of the catalog, with what each has proven.'],
-    ...{ rows: RUN, schema: RUN_SCHEMA, query: parameters({ ...RUN_FILTERS, ...RANGE, ...LIMIT }) },
+    rows: RUN,
+    schema: RUN_SCHEMA,
+    query: parameters({ ...RUN_FILTERS, ...RANGE, ...LIMIT }),
     find: ({ limit, ...only }) => store.runs.list(limit, only),
   });
   add({
@@ -156,7 +175,9 @@ export function addLists(app: FastifyInstance, parts: ListParts): void {
       'Items that no run could use, the newest first',
       'Items of the source that are not valid products, of all runs. Without `run`, the newest 50,000 are searched.',
     ],
-    ...{ rows: REJECTED, schema: REJECTED_SCHEMA, query: parameters({ ...REJECTED_FILTERS, ...RANGE, ...LIMIT }) },
+    rows: REJECTED,
+    schema: REJECTED_SCHEMA,
+    query: parameters({ ...REJECTED_FILTERS, ...RANGE, ...LIMIT }),
     find: ({ limit, ...only }) => store.runs.rejected(limit, only),
   });
 }
