@@ -38,7 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   relay: ['catalog', 'settings', 'store', 'view'],
   report: ['catalog', 'proof', 'relay', 'settings', 'state', 'store', 'view'],
   shown: ['catalog', 'operate', 'relay', 'report', 'settings', 'state', 'store'],
-  sync: ['catalog', 'client', 'proof', 'queue', 'store'],
+  sync: ['catalog', 'client', 'proof', 'queue', 'settings', 'store'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
   operate: ['catalog', 'relay', 'report', 'settings', 'state', 'store', 'sync'],
   http: ['catalog', 'events', 'operate', 'report', 'shown', 'state', 'store', 'view'],

@@ -6,7 +6,6 @@ import { CatchwordError } from './errors.ts';
  * `AbortSignal.timeout` keeps a timer until it fires. Here each listener and each timer is removed when the work ends.
  */
 
-/** How long work may take. */
 export interface TimeLimit {
   readonly timeoutMs: number;
   /** Makes the reason that the signal aborts with when the time is over. */
@@ -79,7 +78,6 @@ export async function withDeadline<Result>(
   );
 }
 
-/** The error of a call whose signal aborted. */
 export function interrupted(): CatchwordError {
   return new CatchwordError('INTERRUPTED', 'the request was aborted', { hint: 'Retry the call.' });
 }

@@ -23,7 +23,6 @@ export const LONGEST_PAUSE_MS = 86_400_000;
 
 /** A pause that a service asked for, by this machine's clock; milliseconds since 1970. */
 export interface Pause {
-  /** When it began. */
   readonly since: number;
   readonly until: number;
 }

@@ -117,7 +117,6 @@ export class CatchwordError extends Error {
     this.serviceCode = details.serviceCode;
   }
 
-  /** Copies the error with other details. */
   with(details: ErrorDetails & { readonly code?: ErrorCode; readonly message?: string }): CatchwordError {
     const { code = this.code, message = this.message } = details;
     return new CatchwordError(code, message, { ...this.#details, ...details });

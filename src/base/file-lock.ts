@@ -23,7 +23,6 @@ export const NO_LOCKS = 'If its file system has no locks, use a file on a local 
 
 interface Held {
   readonly release: () => void;
-  /** Whether the lock file still has its name. */
   readonly hasName: () => boolean;
 }
 

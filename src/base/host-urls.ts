@@ -4,7 +4,6 @@ const HOSTS = /^((?:rediss?\+sentinel|nats|tls):\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$
 /** Options of an address with sentinels: how to log in to the sentinels. */
 export const SENTINEL_OPTIONS: readonly string[] = ['sentinel_user', 'sentinel_password'];
 
-/** Whether an address names the sentinels of a Redis. */
 export function isBehindSentinels({ protocol }: URL): boolean {
   return protocol.endsWith('+sentinel:');
 }

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
 import { CatchwordError, messageOf, systemCodeOf, usageError } from './errors.ts';
 
-/** The process that reads. */
 export interface Input {
   /** Opens stdin. `fd` is undefined unless a file descriptor is behind it. */
   readonly stdin: () => Readable & { readonly fd?: number; readonly bytesRead?: number };

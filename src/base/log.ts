@@ -166,7 +166,6 @@ function openLog(level: string, options: LogOptions): Logger {
   return log;
 }
 
-/** pino's levels. */
 const LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 /** Makes the logger of the program: JSON lines on stderr, unless `options` say otherwise. The first line opens it. */

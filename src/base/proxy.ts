@@ -17,7 +17,6 @@ export interface ProxySettings {
   readonly noProxy?: string | undefined;
 }
 
-/** A proxy for one target. */
 export interface HttpProxy {
   /** Contains credentials: do not log it. */
   readonly url: URL;

@@ -89,11 +89,6 @@ export function membersParsed(value: unknown): number {
   return members;
 }
 
-/** As `scanPage`, without the members. */
-export function cutPage(bytes: Uint8Array, maxDepth: number): Uint32Array | null {
-  return scanPage(bytes, maxDepth)?.spans ?? null;
-}
-
 /**
  * Scans a page once, before it is parsed: checks the nesting depth and finds the elements of the top-level array `items`.
  * Never throws; for anything but JSON the spans are undefined.

@@ -44,7 +44,6 @@ function isRefused(distributable: unknown): boolean {
   return distributable === false || distributable === 'false';
 }
 
-/** Whether the product is withdrawn. */
 export function isWithdrawn(fields: Fields): boolean {
   return isRefused(fields[MEMBER.withdrawn]);
 }

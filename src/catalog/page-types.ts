@@ -35,7 +35,6 @@ export interface Envelope {
   readonly totalPages: number;
 }
 
-/** An item that failed validation, with the reason. */
 export interface RejectedItem {
   /** Index in the response's `items`, from 0. */
   readonly position: number;
@@ -66,7 +65,6 @@ export interface Matched {
   readonly ids: Int32Array<ArrayBuffer>;
 }
 
-/** A validated page. */
 export interface Page {
   /** Absent if the page was not compared with the mirror yet. */
   readonly matched?: Matched | undefined;

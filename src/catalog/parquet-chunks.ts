@@ -2,6 +2,7 @@ import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as zlib from 'node:zlib';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import { recordOf } from '../base/record-of.ts';
 import { withoutHalves } from './json-text.ts';
 import type { Column, Row, Table } from './table-columns.ts';
 
@@ -23,25 +24,15 @@ const PACKINGS: Readonly<Record<'small' | 'fast', Packing>> = {
 
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
 const JSON_TEXT = { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } } as const;
-const SEQ = { type: 'INT64' } as const;
-const TIME = {
-  type: 'INT64',
-  converted_type: 'TIMESTAMP_MILLIS',
-  logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
-} as const;
-const FLAG = { type: 'BOOLEAN' } as const;
-const NUMBER = { type: 'DOUBLE' } as const;
-const WHOLE = { type: 'INT32' } as const;
+const UTC = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } as const;
 const TYPES = {
-  key: TEXT,
-  text: TEXT,
-  json: JSON_TEXT,
-  body: JSON_TEXT,
-  flag: FLAG,
-  number: NUMBER,
-  whole: WHOLE,
-  seq: SEQ,
-  time: TIME,
+  ...recordOf(TEXT, 'key', 'text'),
+  ...recordOf(JSON_TEXT, 'json', 'body'),
+  flag: { type: 'BOOLEAN' },
+  number: { type: 'DOUBLE' },
+  whole: { type: 'INT32' },
+  seq: { type: 'INT64' },
+  time: { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS', logical_type: UTC },
 } as const;
 
 function elementOf({ name, form, isNullable = ['text', 'json', 'number'].includes(form) }: Column): Element {

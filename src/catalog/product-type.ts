@@ -71,7 +71,6 @@ const FIELDS = Object.fromEntries(
   MEMBERS.map(({ path, about }) => [path, z.custom().optional().meta({ description: about })]),
 ) as unknown as SentFields;
 
-/** A catalog item as the source sent it. */
 export const PRODUCT = z
   .looseObject({
     vbid: z.union([z.string(), z.number()]).meta({ description: 'The key, as the source wrote it.' }),
@@ -82,7 +81,6 @@ export const PRODUCT = z
     description: 'A catalog item exactly as the source sent it. Fields that are not listed here are kept.',
   });
 
-/** Some fields of a catalog item. */
 export const PARTIAL_PRODUCT = z
   .looseObject(FIELDS)
   .meta({ id: 'ChangedFields', description: 'The previous values of the changed fields.' });

@@ -31,10 +31,8 @@ export interface ListEvidence {
   readonly seams: string;
 }
 
-/** The figures behind a run's proof. */
 /** What a run found out about the form of its deltas. */
 export interface InPart {
-  /** Items that show a product in part. */
   readonly items: number;
   /** Members that they left out, of those that the mirror has of the products. */
   readonly leftOut: readonly string[];
@@ -42,6 +40,7 @@ export interface InPart {
   readonly shown: readonly string[];
 }
 
+/** The figures behind a run's proof. */
 export interface Evidence {
   /** How its lists were joined when it last judged their seams. */
   readonly lists: readonly ListEvidence[];

@@ -11,7 +11,6 @@ export function tickTime(tick: string): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** Scheduled times that were not served. */
 export interface MissedTicks {
   /** How many; counted up to MOST_MISSED. */
   readonly ticks: number;

@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import {
   CLOSE_BRACKET,
   COMMA,
-  cutPage,
   endOfObject,
   membersParsed,
   membersWritten,
   OPEN_BRACE,
   parsed,
+  scanPage,
   skipSpace,
 } from './cut-page.ts';
 import { type Fields, isWithdrawn } from './field-values.ts';
@@ -127,7 +127,7 @@ export function unchangedPage(source: Uint8Array<ArrayBuffer>, window: Window, m
     const body = bytes.subarray(start, end);
     const fields = parsed(body);
     const checked = checkItem(fields, () => body.toString('utf8'));
-    if (typeof checked === 'string' || !isUtf8(body) || cutPage(body, MAX_DEPTH - 2) === null) return null;
+    if (typeof checked === 'string' || !isUtf8(body) || scanPage(body, MAX_DEPTH - 2) === null) return null;
     // `validatePage` rewrites it.
     if (membersWritten(body) !== membersParsed(fields)) return null;
     if (isWithdrawn(fields as Fields)) withdrawn.push(ids.length);
@@ -165,8 +165,7 @@ export function unchangedPage(source: Uint8Array<ArrayBuffer>, window: Window, m
 
   // The envelope, with 0 instead of the items.
   const rest = Uint8Array.from(Buffer.concat([bytes.subarray(0, first), Buffer.from('0'), bytes.subarray(at)]));
-  const cut = cutPage(rest, MAX_DEPTH);
-  if (cut?.length !== 2 || cut[0] !== first || cut[1] !== 1) return null;
+  if (scanPage(rest, MAX_DEPTH)?.spans.join() !== `${first},1`) return null;
   const { envelope, doubt } = envelopeOf(rest, window, ids.length);
   const about = { rows: '', isComplete: false, used: [], hasWords: false, withdrawn };
   const items = { count: ids.length, bytes: source, spans: Uint32Array.from(spans), ...about };

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import { CatchwordError, hasCode, messageOf } from '../base/errors.ts';
-import { cutPage, membersParsed, membersWritten, scanPage } from './cut-page.ts';
+import { membersParsed, membersWritten, scanPage } from './cut-page.ts';
 import { type Fields, fieldsOf, isWithdrawn, storedOf } from './field-values.ts';
 import { withoutRepeats } from './json-text.ts';
 import { bodyAt, keyOf, type PageItems, productAt, ROW } from './page-items.ts';
@@ -118,7 +118,6 @@ function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items:
   return null;
 }
 
-/** Why an item is not JSON. */
 function whyBroken(text: string): string {
   const { reason, byte } = brokenPlace(text);
   return `not JSON (${reason}) after ${byte} bytes of the item${keyInBroken(text)}`;
@@ -302,7 +301,7 @@ export function validateLookup(bytes: Uint8Array<ArrayBuffer>, vbid: string, win
   if (bytes.length === 0) return { envelope: { ...envelope, numItems: 0 }, ...packItems(none, false), doubt: null };
   // As on a page, where it is two deep.
   const deepest = MAX_DEPTH - 2;
-  if (cutPage(bytes, deepest) === null) throw invalid(`the product is nested deeper than ${deepest}`);
+  if (scanPage(bytes, deepest) === null) throw invalid(`the product is nested deeper than ${deepest}`);
   const value = parseJson(bytes, window);
   requireSilence(value);
   const start = bytes.findIndex((byte) => byte > SPACE);

@@ -15,7 +15,7 @@ import { createUsers } from './users/users.ts';
 /** What is needed to reach the service: rows of option-table.ts. @rule 5-7 */
 export type ConnectionSettings = TransportSettings &
   Pick<SourceConfig, 'usersSuffix'> &
-  Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore' | 'secretsAgain'>>;
+  Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore' | 'secretAgain'>>;
 
 /** A token must fit in a header and in the token file. */
 const SENDABLE = /^[\x21-\x7e]+$/;
@@ -81,21 +81,24 @@ function accountOf(
 }
 
 /** The configured key and token. `readAgain` reads their files again, if they have any. */
-function createLogin({ apiKey, accessToken, secretsAgain }: ConnectionSettings) {
-  let known: Pick<ConnectionSettings, 'apiKey' | 'accessToken'> = { apiKey, accessToken };
+function createLogin({ apiKey, accessToken, secretAgain }: ConnectionSettings) {
+  let known = { apiKey, accessToken };
   return {
     apiKey: () => known.apiKey,
-    /** @returns the access token, if its file has another one than before */
-    readAgain: async (): Promise<string | undefined> => {
+    readAgain: async () => {
+      let unread = '';
+      const again = (key: keyof typeof known) =>
+        secretAgain?.(key).catch((error: unknown) => {
+          if (!(error instanceof CatchwordError)) throw error;
+          unread += `; an earlier value was sent: ${error.message}`;
+          return undefined;
+        });
       const before = known;
-      try {
-        const { apiKey = before.apiKey, accessToken } = (await secretsAgain?.()) ?? before;
-        known = { apiKey, accessToken };
-      } catch (error) {
-        // A file that cannot be read now is not the reason why the service refused the request.
-        if (!(error instanceof CatchwordError)) throw error;
-      }
-      return known.accessToken === before.accessToken ? undefined : known.accessToken;
+      known = {
+        apiKey: (await again('apiKey')) ?? before.apiKey,
+        accessToken: (await again('accessToken')) ?? before.accessToken,
+      };
+      return { token: known.accessToken === before.accessToken ? undefined : known.accessToken, unread };
     },
   };
 }

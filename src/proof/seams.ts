@@ -203,9 +203,9 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     .sort((a, b) => a.pass - b.pass || byOffset(a, b))
     .map((window) => load(input, window));
 
-  /** Where repairs found products of the first pass: the offset there, and how much lower the repair's is. */
+  /** Where repairs found products of the first pass that kept their places: the offset there, and how much lower it is now. */
   const found = repairs.flatMap(({ window, ids }) => {
-    const known = ids.findIndex((id) => id > 0 && holderOf(id) > 0);
+    const known = ids.findIndex((id) => id > 0 && holderOf(id) > 0 && input.modifiedIn(id) <= root);
     const holder = base[holderOf(ids[known] ?? 0) - 1];
     if (holder === undefined) return [];
     const offset = startOf(holder) + idsOf(holder).indexOf(ids[known] ?? 0);

@@ -25,14 +25,9 @@ export interface SinkSetting {
   readonly again?: () => Promise<SinkSetting | undefined>;
 }
 
-/** Secrets that the service or Redis may refuse after they were changed in their files. */
-const ROTATED = ['apiKey', 'accessToken', 'redisUrl'] as const;
-
-type Rotated = Partial<Pick<Values, (typeof ROTATED)[number]>>;
-
 export interface Config extends Values {
-  /** Reads the files of these secrets again. @throws CatchwordError CONFIG_INVALID */
-  readonly secretsAgain?: () => Promise<Rotated>;
+  /** Reads the file of a secret again, which the service or Redis refuses. @throws CatchwordError CONFIG_INVALID */
+  readonly secretAgain?: (key: 'apiKey' | 'accessToken' | 'redisUrl') => Promise<string | undefined>;
   readonly sinks: readonly SinkSetting[];
   /** Recipients of a message when something is wrong. */
   readonly channels: readonly SinkSetting[];
@@ -220,12 +215,9 @@ export function readSettings(environment: Environment, needsSource = false) {
   const read: Partial<Values> = values;
   const sinks = readNamed('CATCHWORD_SINK_', environment, attempt, read);
   const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt, read);
-  const secretsAgain = async (): Promise<Rotated> => {
-    const names = ROTATED.map((key) => OPTIONS[key].env);
-    const now = await withFilesAgain(environment, names);
-    return Object.fromEntries(ROTATED.map((key) => [key, parse(OPTIONS[key], now)]));
-  };
-  return { values: { ...read, sinks, channels, secretsAgain }, problems, attempt };
+  const secretAgain: NonNullable<Config['secretAgain']> = async (key) =>
+    parse(OPTIONS[key], await withFilesAgain(environment, [OPTIONS[key].env])) as string | undefined;
+  return { values: { ...read, sinks, channels, secretAgain }, problems, attempt };
 }
 
 /** Joins all problems in one error: a line with their number, then a line for each. */

@@ -14,13 +14,22 @@ const ofPipes = new Map<string, Buffer>();
 /** Readings that have not ended. A disk that hangs stops one thread of the pool for each, so a file has only one. */
 const readings = new Map<string, Promise<Buffer>>();
 const LONGEST_READ_MS = 5_000;
+/** What was read before is a file. Any other path may be a secret that was set there by mistake, so no error repeats it. */
+const known = new Set<string>();
+/** What the codes of a file that cannot be read mean. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  EISDIR: 'it is a directory',
+  ENOENT: 'it does not exist',
+  EACCES: 'this user may not read it',
+};
 
 function bytesOf(path: string): Buffer {
-  const known = ofPipes.get(path);
-  if (known !== undefined) return known;
+  const ofPipe = ofPipes.get(path);
+  if (ofPipe !== undefined) return ofPipe;
   const file = openSync(path, 'r');
   try {
     const bytes = readFileSync(file);
+    known.add(path);
     if (fstatSync(file).isFIFO()) ofPipes.set(path, bytes);
     return bytes;
   } finally {
@@ -35,8 +44,8 @@ async function read(path: string): Promise<Buffer> {
 
 /** Reads a file in a thread of the pool. @throws Error after LONGEST_READ_MS, too */
 async function bytesInTime(path: string): Promise<Buffer> {
-  const known = ofPipes.get(path);
-  if (known !== undefined) return known;
+  const ofPipe = ofPipes.get(path);
+  if (ofPipe !== undefined) return ofPipe;
   const reading = readings.get(path) ?? read(path).finally(() => readings.delete(path));
   readings.set(path, reading);
   const reason = () => new Error(`no answer in ${LONGEST_READ_MS / 1_000} s`);
@@ -49,9 +58,11 @@ function invalid(problem: string, hint: string, setting: string | undefined): ne
   throw new CatchwordError('CONFIG_INVALID', message, { hint, setting });
 }
 
-function unreadable(name: string, cause: unknown, setting: string | undefined): never {
+function unreadable(name: string, path: string, cause: unknown, setting: string | undefined): never {
   const hint = 'It must be a file that this user may read, on a disk that answers.';
-  return invalid(`cannot read ${name} (${systemCodeOf(cause) ?? messageOf(cause)})`, hint, setting);
+  const code = systemCodeOf(cause);
+  const why = code === undefined ? messageOf(cause) : [MEANINGS[code] ?? [], code].flat().join(', ');
+  return invalid(`cannot read ${name}${known.has(path) ? `, ${path}` : ''} (${why})`, hint, setting);
 }
 
 /** The text of a file of settings: in UTF-8, or in what its byte order mark names. @throws as `readText` */
@@ -72,14 +83,18 @@ export function readText(name: string, path: string, setting?: string): string {
   try {
     bytes = bytesOf(path);
   } catch (cause) {
-    return unreadable(name, cause, setting);
+    return unreadable(name, path, cause, setting);
   }
   return textOf(name, bytes, setting);
 }
 
 /** Does the same for a process that also does something else: this thread goes on, and the reading has a deadline. */
 export async function readTextInTime(name: string, path: string, setting?: string): Promise<string> {
-  return textOf(name, await bytesInTime(path).catch((cause: unknown) => unreadable(name, cause, setting)), setting);
+  return textOf(
+    name,
+    await bytesInTime(path).catch((cause: unknown) => unreadable(name, path, cause, setting)),
+    setting,
+  );
 }
 
 /** Other programs read these by their names in lower case, too, which take precedence there. */

@@ -138,11 +138,12 @@ export const suffix = form('a suffix such as .xml, or off', (given) => {
 
 export const reference = matching(/^[^\p{Cc}\p{Cs}]+$/u, 'a reference without control characters');
 export const headerName = matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name');
-export const headerValue = matching(/^[\x21-\x7e]+$/, 'printable characters without spaces');
+/** Servers accept no longer headers: 8 kB (nginx, Apache) to 16 kB (Node.js). */
+export const headerValue = matching(/^[\x21-\x7e]{1,8000}$/, 'up to 8,000 printable characters without spaces');
 /** A key, which may have its scheme before it: `Bearer abc` in the header Authorization. */
 export const apiKey = matching(
-  /^(?:(?:Api-?Key|Basic|Bearer|Token) )?[\x21-\x7e]+$/,
-  'printable characters without spaces, but for one behind a scheme such as Bearer',
+  /^(?:(?:Api-?Key|Basic|Bearer|Token) )?[\x21-\x7e]{1,8000}$/,
+  'up to 8,000 printable characters without spaces, but for one behind a scheme such as Bearer',
 );
 export const processName = matching(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and -');
 

@@ -18,6 +18,8 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
   const byPass = new Map<number, Read[]>();
   /** The lowest offset at which the run's lists have shown each product, plus one; 0: none has. Null until it is needed. */
   let places: Uint32Array | null = null;
+  /** Products that one answer has shown at two places. */
+  const twice = new Set<number>();
   /** Products that neighbours share. Null until it is needed: this is asked for each product that has changed. */
   let seam: number | null = null;
 
@@ -25,7 +27,10 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
     const highest = ids.reduce((most, id) => Math.max(most, id), 0);
     const kept = highest < found.length ? found : new Uint32Array(2 * highest + 1);
     if (kept !== found) kept.set(found);
+    const inWindow = new Set<number>();
     for (const [at, id] of ids.entries()) {
+      if (inWindow.has(id)) twice.add(id);
+      inWindow.add(id);
       const offset = startOf(window) + at + 1;
       if (id > 0 && (kept[id] === 0 || offset < (kept[id] ?? 0))) kept[id] = offset;
     }
@@ -59,14 +64,15 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
       readsOf(pass).push({ ...window, moment });
       if (places !== null && from === null && vbid === undefined) places = place(places, window, ids);
     },
-    /** Where lists of the run have first shown the product: outside of the window, in front of it or behind it. */
-    sideOf: (id: number, window: Window): 'front' | 'behind' | null => {
+    /** Whether lists of the run have first shown the product in front of this place, or behind it; null: here, or nowhere. */
+    sideOf: (id: number, offset: number): 'front' | 'behind' | null => {
       places ??= placesOf();
-      const offset = (places[id] ?? 0) - 1;
-      // Where neighbours overlap, a product that moved a little has one place.
+      const first = (places[id] ?? 0) - 1;
       seam ??= runs.passes(runId)[0]?.seam ?? 0;
-      if (offset < 0) return null;
-      return offset < startOf(window) - seam ? 'front' : offset < endOf(window) + seam ? null : 'behind';
+      // A product that moved a little has one place, unless one answer has shown two.
+      const near = twice.has(id) ? 0 : seam;
+      if (first < 0 || Math.abs(first - offset) <= near) return null;
+      return first < offset ? 'front' : 'behind';
     },
     /** Whether lists of the run have read everything in front of the window: a repair reads only some windows again. */
     hasFront: (window: Window): boolean => {

@@ -46,7 +46,6 @@ export interface Verdict {
   readonly as: 'drift' | 'difference' | 'unproven';
 }
 
-/** Keys of the products that a run read. */
 function keysOf({ runs, removals }: Store, run: Run): Set<string> {
   const ids = [...runs.eachIds(run.id)].flat();
   return new Set(ids.flatMap((id) => removals.living(id)?.vbid ?? []));

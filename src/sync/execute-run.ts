@@ -13,7 +13,6 @@ import { pruneLog } from './prune-log.ts';
 import { createRunPruning } from './prune-runs.ts';
 import { interruption, type PassContext, readPass } from './read-pass.ts';
 
-/** The state of a run in progress, for display. */
 export interface Progress {
   readonly runId: number;
   readonly kind: Run['kind'];

@@ -64,7 +64,6 @@ export function isRefusedDelta(
   return from !== null && window.page === 1 && status !== 429 && !isPassing(status);
 }
 
-/** Windows of half the size over a window that failed. */
 export function halves(window: Window, seam: number): Window[] {
   const perPage = Math.ceil(window.perPage / 2);
   return windowsOver(startOf(window), endOf(window), { perPage, seam: Math.min(seam, window.perPage >> 2) });

@@ -131,7 +131,6 @@ function endEarly(writer: Pick<RequestWriter, 'removals' | 'runs'>, runId: numbe
   writer.runs.end(runId, { ...end, counts: writer.runs.counts(runId), proof: null, reasons: [] });
 }
 
-/** Ends a run that cannot continue. */
 export function failRun(leased: LeasedKeeper, runId: number, error: CatchwordError, nowMs: number): void {
   leased.write((writer) => {
     if (requireRun(writer, runId).state === 'cancelled') return;

@@ -58,7 +58,6 @@ function* allRead(mirror: Store, scratch: Store, settings: ForecastSettings): Ge
  */
 export function forecast(mirror: Store, scratch: Store, run: Run, settings: ForecastSettings, copiedAt: number | null) {
   const counts: Record<Fate, number> = { created: 0, updated: 0, removed: 0, restored: 0, missing: 0 };
-  /** The first products of each fate. */
   const examples: Omit<Found, 'body'>[] = [];
   /** Removals that the source has not announced. A run makes up to `limit` of them without approval. */
   let unexpected = 0;

@@ -237,9 +237,9 @@ function repairGap(situation: Situation): NextPass | null {
   return open.length > 0 && settles < MAX_SETTLES ? settlePass : null;
 }
 
-/** The settling delta may tell of products that seem to be missing because a delta was left in part. */
+/** Late deltas may tell of what seems to be missing, so the run settles once before it reads the list again. */
 function settleFirst(situation: Situation): NextPass | null {
-  return situation.conclusion().leavesInPart ? settle(situation) : null;
+  return situation.settles === 0 ? settle(situation) : null;
 }
 
 /** An open full run that has not seen everything reads the list again, every second time from its end. */

@@ -151,7 +151,6 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       answers.noteProbe(error);
       return true;
     },
-    /** @returns whether the rest of the pass is still read */
     fail: (window: Window, error: CatchwordError): boolean => {
       if (!unread.fail(window, error, isSourceAnswering())) return false;
       pending.delete(windowKey(window));

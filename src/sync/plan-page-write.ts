@@ -1,9 +1,9 @@
 import { contentDigest, type Difference, sameContent } from '../catalog/content.ts';
-import type { IdSet } from '../catalog/id-set.ts';
 import { objectMembers } from '../catalog/json-text.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
 import type { CapturedPage, Page, RejectedItem } from '../catalog/page-types.ts';
 import type { Product } from '../catalog/product.ts';
+import { startOf } from '../proof/plan.ts';
 import { momentOf } from '../proof/watermark.ts';
 import { BEHIND } from '../store/rows/ids.ts';
 import type { KnownProduct, NewRows } from '../store/rows/product-rows.ts';
@@ -31,13 +31,6 @@ export interface DraftContext
   readonly reads: Pick<AppliedReads, 'productsAfter' | 'sideOf' | 'hasFront'>;
   /** Keys of products of which the previous full run has found two contents in the list: the first one may come later. */
   readonly twice: ReadonlySet<string>;
-}
-
-/** The positions of items without an id. */
-function open(ids: readonly (number | null)[]): number[] {
-  const positions: number[] = [];
-  for (let at = 0; at < ids.length; at++) if (ids[at] === null) positions.push(at);
-  return positions;
 }
 
 /** What to say of an item that is in another form than the list. */
@@ -72,10 +65,13 @@ function formOf({ products }: Reader, { items, ids }: WaitingPage) {
 }
 
 /** Members that deltas left out before and that this page of a delta shows. */
-function shownAgain({ store, notInDeltas }: DraftContext, captured: WaitingPage, form?: ReturnType<typeof formOf>) {
-  if (captured.items === null || !notInDeltas?.size) return [];
-  const { shown } = form ?? formOf(store, captured);
-  return [...notInDeltas].filter((name) => shown.has(name));
+function shownAgain(
+  { notInDeltas }: DraftContext,
+  { items, task }: WaitingPage,
+  form: () => ReturnType<typeof formOf>,
+) {
+  if (task.from === null || items === null || !notInDeltas?.size) return [];
+  return [...notInDeltas].filter((name) => form().shown.has(name));
 }
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
@@ -87,17 +83,18 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   const partial: RejectedItem[] = [];
   /** Members that such items leave out. */
   const leftOut = new Set<string>();
-  let form: ReturnType<typeof formOf> | undefined;
-  /** Ids of products that the source withdrew. */
+  const form = onFirstUse(() => formOf(store, captured));
   const withdrawn = new Set<number>();
   /** Digests of products whose content the mirror does not take up: whether two windows show one alike counts. */
   const shown = new Map<number, number>();
   /** Without their changes, which are numbered when they are written. */
   const rows: Omit<NewRows, 'seq'>[] = [];
-  let later: Pick<IdSet, 'has'> | undefined;
+  const later = onFirstUse(() => reads.productsAfter(captured.task.pass, momentOf(captured.response)));
   /** The oldest change that an outdated read of this page does not show. */
   let outdatedFrom = Number.POSITIVE_INFINITY;
   let nextId = 0;
+  /** Of the item that is judged. */
+  let offset = 0;
 
   function newId(count = 1): number {
     nextId ||= store.products.lastId() + 1;
@@ -105,31 +102,24 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     return nextId - count;
   }
 
-  const { from, vbid: lookedUp, window, pass } = captured.task;
+  const { from, vbid: lookedUp, window } = captured.task;
   const isList = from === null && lookedUp === undefined;
   const ids = [...captured.ids];
-
-  function formNow() {
-    form ??= formOf(store, captured);
-    return form;
-  }
 
   const rules: JudgeRules = {
     ...context,
     isDelta: from !== null,
-    without: (name) => formNow().without(name),
-    isCommon: (name) => formNow().isCommon(name),
+    without: (name) => form().without(name),
+    isCommon: (name) => form().isCommon(name),
     isBehind: ({ id, vbid }) =>
-      isList && (reads.sideOf(id, window) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
-    isOutdated: ({ id }) => {
-      later ??= reads.productsAfter(pass, momentOf(captured.response));
-      return later.has(id);
-    },
+      isList && (reads.sideOf(id, offset) === 'front' || (twice.has(vbid) && !reads.hasFront(window))),
+    isOutdated: ({ id }) => later().has(id),
   };
 
   /** @returns the product's id; 0 if the mirror does not have it, and it is withdrawn */
   function judge(product: Product, position: number): number {
     const { vbid, body } = product;
+    offset = startOf(window) + position;
     const known = store.products.find(vbid);
     const found = judgeItem(product, known, rules);
     const id = known?.id ?? created.get(vbid)?.id ?? (found.kind === 'absent' ? 0 : newId());
@@ -156,7 +146,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
       shown.set(id, contentDigest(product.body, volatileFields));
     }
     // A place behind this one showed the former content, and this one counts instead.
-    if (found.kind === 'changed' && isList && reads.sideOf(id, window) === 'behind') {
+    if (found.kind === 'changed' && isList && reads.sideOf(id, offset) === 'behind') {
       shown.set(id, BEHIND + contentDigest(known.body, volatileFields));
     }
     if (found.kind === 'changed') changed.set(vbid, { known, product, change: found.change });
@@ -167,7 +157,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
 
   /** Gives each item an id. */
   function judgeAll(items: PageItems): void {
-    const positions = open(ids);
+    const positions = ids.flatMap((id, at) => (id === null ? [at] : []));
     const parts = mayBeDeleted(items, context) ? [] : newRows(store.products, context, items, positions, lookUpAll);
     const isRow = new Uint8Array(ids.length);
     for (const { from, to } of parts) isRow.fill(1, from, to + 1);
@@ -195,7 +185,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     rows,
     partial,
     leftOut,
-    shownAgain: from === null ? [] : shownAgain(context, captured, form),
+    shownAgain: shownAgain(context, captured, form),
     outdatedFrom,
   };
 }
@@ -203,7 +193,6 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
 /** What a page changes, before anything is written. */
 export type Draft = ReturnType<typeof draftPage>;
 
-/** Number of products that the page creates. */
 export function newProducts({ created, rows }: Draft): number {
   return rows.reduce((sum, { from, to }) => sum + to - from + 1, created.size);
 }

@@ -120,13 +120,13 @@ function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions): Lear
 function limitIn(mirror: PaceStore | null, options: PaceOptions) {
   const { rateLimit } = options.config;
   const learned = rateLimit === null && mirror !== null ? learnedLimit(mirror, options) : undefined;
-  return { pace: paceOf(rateLimit), learned };
+  const pace = paceOf(rateLimit);
+  return { pace, learned, current: () => pace ?? learned?.pace() ?? null };
 }
 
-/** The pace of all fetchers together. */
 export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
-  const { pace, learned } = limitIn(mirror, options);
-  return { pace: () => pace ?? learned?.pace() ?? null, learned };
+  const { current: pace, learned } = limitIn(mirror, options);
+  return { pace, learned };
 }
 
 /**
@@ -136,7 +136,7 @@ export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
  */
 export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null, redis?: SharedTurns): Pacer {
   const { clock, tell } = options;
-  const { pace, learned } = limitIn(mirror, options);
+  const { pace, learned, current } = limitIn(mirror, options);
   const noted = mirror === null ? createPauses() : pausesIn(mirror, options);
   const pauses: Pauses = {
     current: (nowMs) => noted.current(nowMs),
@@ -151,7 +151,7 @@ export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null, redi
     learned,
     pauses,
     ...(mirror !== null && { reserve: reserveIn(mirror, tell) }),
-    shared: redis && (() => redis.take(pace ?? learned?.pace() ?? null)),
+    shared: redis && (() => redis.take(current())),
     onWait: ({ reason, until }) => {
       const why = reason === 'asked' ? 'the source asked for a pause' : 'CATCHWORD_RATE_LIMIT allows no more';
       tell({ message: 'waiting before the next request', fields: { reason: why, until: iso(until) } });

@@ -58,6 +58,16 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
     );
   }
 
+  /** The doubt about the narrowest window that is broken; null if the source does not answer at all. */
+  async function brokenIn(window: Window, error: CatchwordError): Promise<string | null> {
+    if (error.code !== 'PAGE_BROKEN') return null;
+    for (const half of window.perPage > 1 ? halves(window, 0) : []) {
+      const found = await attempt(half);
+      if (found instanceof CatchwordError) return await brokenIn(half, found);
+    }
+    return doubtOf(window, error);
+  }
+
   return {
     /** @returns `skewMs`: how far the answer's `Date` is ahead; null without one. `relay`: the headers of who passed it on */
     async respond() {
@@ -73,35 +83,22 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
      * breaks it, in the words of a run; `rejected`: its items that are not valid products
      */
     async first(perPage: number) {
-      let window: Window = { page: 1, perPage };
+      const window = { page: 1, perPage };
       const whole = await attempt(window);
       if (!(whole instanceof CatchwordError)) return { refusal: null, broken: null, rejected: whole.rejected };
-      let error = whole;
-      while (error.code === 'PAGE_BROKEN' && window.perPage > 1) {
-        const [before, wide] = [error, window];
-        for (const half of halves(wide, 0)) {
-          const found = error === before ? await attempt(half) : null;
-          if (found instanceof CatchwordError) [error, window] = [found, half];
-        }
-        if (error === before) break;
-      }
-      const broken = error.code === 'PAGE_BROKEN' ? doubtOf(window, error) : null;
-      return { refusal: whole, broken, rejected: [] };
+      return { refusal: whole, broken: await brokenIn(window, whole), rejected: [] };
     },
 
     /** Tests whether page 2 of 7 is the second half of page 1 of 14. Otherwise windows cannot overlap. */
     async divide() {
       const { page: whole } = await ask({ page: 1, perPage: PROBE });
       const { page: half } = await ask({ page: 2, perPage: PROBE / 2 });
+      const secondHalf = keys(whole).slice(PROBE / 2);
       return {
         asked: [PROBE, PROBE / 2],
         /** Page sizes by the envelopes. */
         answered: [whole.envelope.perPage, half.envelope.perPage],
-        isHalf:
-          keys(half).join() ===
-          keys(whole)
-            .slice(PROBE / 2)
-            .join(),
+        isHalf: keys(half).join() === secondHalf.join(),
         isTooSmall: whole.items.count < PROBE,
       };
     },

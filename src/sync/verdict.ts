@@ -122,8 +122,6 @@ export function conclude(
         // A late delta may tell that these moved.
         unproven.length > 0 ||
         restsOn.some(isMoving)),
-    /** A settling delta may tell what a delta did not, because it was left in part. */
-    leavesInPart: putOff.some(isMoving),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Every change before the run has been read, with the list; what its deltas show in part may have changed since. */

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { cutPage } from '../../src/catalog/cut-page.ts';
+import { scanPage } from '../../src/catalog/cut-page.ts';
 import { objectMembers, objectText } from '../../src/catalog/json-text.ts';
 
 /** The texts of the items of a page; null if it is nested too deep. */
 function cut(page: string, maxDepth: number): string[] | null {
   const bytes = Buffer.from(page);
-  const spans = cutPage(bytes, maxDepth);
+  const spans = scanPage(bytes, maxDepth)?.spans ?? null;
   if (spans === null) return null;
   return Array.from({ length: spans.length / 2 }, (_, at) => {
     const [start = 0, length = 0] = spans.subarray(2 * at);

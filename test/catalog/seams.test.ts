@@ -68,6 +68,9 @@ it('seams are closed by a repair that reaches both sides', () => {
   // It reaches only one side; the shift says where to read next.
   const oneSide = examine([...gap, window(1, range(2, 12), 2)]);
   expect(oneSide).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [{ offset: 10, shift: 1 }] });
+  // A product that was modified moved to the head: where it is now says nothing about the place.
+  const moved = examine([...gap, window(1, [21, ...range(3, 12)], 2)], new Map([[21, 1]]));
+  expect(moved).toMatchObject({ states: ['o', 'j'], gaps: [{ offset: 10, shift: 1 }] });
 });
 
 it('seams are open where neighbours share nothing, although a chain of other windows leads around', () => {

@@ -90,6 +90,7 @@ it.each([
 it.each<[number, Record<string, string>, RegExp]>([
   [503, {}, /or a proxy before it, is in trouble, or cannot keep up/],
   [504, {}, /or a proxy before it, is in trouble, or cannot keep up/],
+  [431, {}, /CATCHWORD_ACCESS_TOKEN and the API key: the headers are longer/],
   [413, {}, /larger than the service, or a proxy, accepts/],
   [403, {}, /access token; or a firewall refuses/],
   [404, {}, /at this address, or hides it from this API key/],
@@ -115,6 +116,8 @@ it('a key with a scheme of two words is shown with its header', async () => {
   const stderr = await said(url, { CATCHWORD_API_KEY: 'Api-Key abc' });
   expect(stderr).toContain('behind the word Api-Key');
   expect(stderr).not.toContain('abc');
+  const inItsHeader = { CATCHWORD_API_KEY: 'Api-Key abc', CATCHWORD_API_KEY_HEADER: 'Authorization' };
+  expect(await said(url, inItsHeader)).toMatch(/sent in the header Authorization\.$/m);
 });
 
 it.each([

@@ -119,7 +119,10 @@ it('catchword refuses a .env that is a directory', async () => {
   const directory = temporaryDirectory();
   mkdirSync(join(directory, '.env'));
   const ended = await runHere(['settings'], {}, directory);
-  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot read .env (EISDIR)') });
+  expect(ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('cannot read .env (it is a directory, EISDIR)'),
+  });
 });
 
 it.each([
@@ -132,6 +135,7 @@ it.each([
 });
 
 it.each([
+  ['longer than a header', 'x'.repeat(8_001), /CATCHWORD_API_KEY: its value cannot be used.*up to 8,000 printable/s],
   ['quoted', '"topsecret"\n', /CATCHWORD_API_KEY_FILE: the file that it names: the value is in quotes/],
   [
     'UTF-16 without a mark',

@@ -152,7 +152,9 @@ it('a view can come from files, whose line breaks at the end do not belong to it
   Object.assign(env, { CATCHWORD_SINK_SHOP_WHERE_FILE: missing, CATCHWORD_SINK_SHOP_FIELDS_FILE: missing });
   const found = await text('sink', 'preview', 'shop');
   for (const part of ['WHERE', 'FIELDS']) {
-    expect(found).toContain(`CATCHWORD_SINK_SHOP_${part}_FILE: cannot read the file that it names (ENOENT)`);
+    expect(found).toContain(
+      `CATCHWORD_SINK_SHOP_${part}_FILE: cannot read the file that it names (it does not exist, ENOENT)`,
+    );
   }
   expect(found).toContain('[CONFIG_INVALID]');
   writeFileSync(where, '\n');

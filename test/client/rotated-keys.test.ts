@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -16,7 +16,11 @@ const BY_CODE: Refusal = [401, { code: 601, message: 'the access token is not va
 const FORBIDDEN: Refusal = [403, { message: 'unknown login' }];
 
 /** A service that was told new secrets. At its first refusal, the new ones are written into the files of the settings. */
-async function scene(rotated: 'key' | 'token', [status, body]: Refusal, written = true) {
+async function scene(
+  rotated: 'key' | 'token',
+  [status, body]: Refusal,
+  onRefusal = (write: () => void): void => write(),
+) {
   const directory = temporaryDirectory();
   const secrets = { key: 'an-old-key', token: 'an-old-token' };
   const pathOf = (name: string) => join(directory, name);
@@ -33,7 +37,7 @@ async function scene(rotated: 'key' | 'token', [status, body]: Refusal, written 
     const answer = request.url?.includes('from=') === true ? EMPTY : PAGE;
     if (!isAccepted) {
       refusals++;
-      if (written) write();
+      onRefusal(write);
     }
     response
       .writeHead(isAccepted ? 200 : status, { 'content-type': 'application/json' })
@@ -46,7 +50,7 @@ async function scene(rotated: 'key' | 'token', [status, body]: Refusal, written 
     CATCHWORD_RATE_LIMIT: 'off',
     LOG_LEVEL: 'silent',
   };
-  return { refusals: () => refusals, run: (verb: string) => runHere([verb], settings, directory) };
+  return { refusals: () => refusals, pathOf, run: (verb: string) => runHere([verb], settings, directory) };
 }
 
 const CASES = [
@@ -67,8 +71,33 @@ it.each(CASES.flatMap((one) => [['sync', ...one] as const, ['catalog', ...one] a
 );
 
 it.each(CASES)('the file of an %s that has not changed is not tried again', async (_, rotated, refusal) => {
-  const { refusals, run } = await scene(rotated, refusal, false);
+  const { refusals, run } = await scene(rotated, refusal, () => {});
   const { code } = await run('catalog');
   expect(code).toBe(2);
   expect(refusals()).toBe(1);
+});
+
+it.each(CASES)(
+  'a directory in the place of the file of an %s is named when the service refuses the login',
+  async (_, rotated, refusal) => {
+    const { run, pathOf } = await scene(rotated, refusal, () => {
+      rmSync(pathOf(rotated));
+      mkdirSync(pathOf(rotated));
+    });
+    const { code, stderr } = await run('sync');
+    expect(code).toBe(2);
+    const setting = rotated === 'key' ? 'CATCHWORD_API_KEY_FILE' : 'CATCHWORD_ACCESS_TOKEN_FILE';
+    const path = pathOf(rotated);
+    expect(stderr).toContain(
+      `; an earlier value was sent: ${setting}: cannot read the file that it names, ${path} (it is a directory, EISDIR)`,
+    );
+  },
+);
+
+it('a file of an access token that cannot be read does not keep a new API key from being taken', async () => {
+  const { run, pathOf } = await scene('key', BY_STATUS, (write) => {
+    write();
+    rmSync(pathOf('token'));
+  });
+  expect(await run('sync')).toMatchObject({ code: 0 });
 });

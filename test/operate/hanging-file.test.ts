@@ -42,7 +42,7 @@ it('a process goes on while the file of a secret does not answer, and names the 
   });
   await hang(file);
   // More than the pool has threads: all of them together stop only one.
-  const waiting = Array.from({ length: 8 }, () => values.secretsAgain());
+  const waiting = Array.from({ length: 8 }, () => values.secretAgain?.('apiKey'));
   const sink = values.sinks[0]?.again?.();
   const all = [...waiting, sink].map((each) =>
     expect(each).rejects.toThrow(/_FILE: cannot read .* \(no answer in 5 s\)/),

@@ -128,7 +128,7 @@ it('a daemon tells its settings while .env cannot be read for ever, and reads no
   const { environment, again } = withDotEnv({}, directory);
   const [{ values }] = [readSettings(environment), readSettings(environment)];
   expect(values).toMatchObject({ removalLimit: { percent: 3 }, apiKey: 'a-key' });
-  expect(await values.secretsAgain()).toMatchObject({ apiKey: 'a-key' });
+  expect(await values.secretAgain?.('apiKey')).toBe('a-key');
   const settings = noteSettings(environment, again);
   settings();
   await again();

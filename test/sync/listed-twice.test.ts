@@ -145,3 +145,24 @@ it('a product that moves while its list is read, with a change that no delta tel
   expect(await run()).toMatchObject({ removed: 0 });
   expect(catalogOf(db).size).toBe(100);
 });
+
+it.each([
+  [12, 22],
+  [14, 17],
+  [14, 20],
+])(
+  'of a product at %i and at %i of a list, the first content counts although windows overlap there',
+  async (one, two) => {
+    const books = BOOKS.filter((body) => !body.includes('B05'));
+    const items = [
+      ...books.slice(0, one),
+      row('B05', 'CZ'),
+      ...books.slice(one, two - 1),
+      row('B05', 'SK'),
+      ...books.slice(two - 1),
+    ];
+    const { db, run } = await mirrored(items);
+    expect(territory(db)).toBe('CZ');
+    for (let night = 1; night <= 2; night++) expect(await run()).toMatchObject({ updated: 0 });
+  },
+);

@@ -139,23 +139,23 @@ it('the next step of a full run reads plain pages with a delta that reaches back
   expect(stepAfter([{ ...LIST, seam: 0 }], { watermarkAgo: 60 * MINUTE })).toBe('delta since -65 min');
 });
 
-it('the next step of a full run reads the list again in reverse, then looks products up, while an open run has not seen all', () => {
-  const again = [UNORDERED, DELTA, { ...UNORDERED, reversed: true }, DELTA];
+it('the next step of a full run that has not seen all settles, reads the list again in reverse, then looks products up', () => {
+  const first = [UNORDERED, DELTA, SETTLED];
+  const later = { ...DELTA, at: 10 * MINUTE };
+  const again = [...first, { ...UNORDERED, reversed: true, at: 9 * MINUTE }, later];
   const more = { products: 20 };
-  expect(stepAfter([UNORDERED, DELTA], more)).toBe('list, reversed');
-  expect(stepAfter([UNORDERED, DELTA], more, { maxPasses: 1 })).toMatch(/^settle .* missing 6$/);
+  expect(stepAfter([UNORDERED, DELTA], more)).toMatch(/^settle .* missing 6$/);
+  expect(stepAfter([UNORDERED, DELTA, MOVING], more)).toMatch(/^settle .* missing 6$/);
+  expect(stepAfter(first, more)).toBe('list, reversed');
+  expect(stepAfter(first, more, { maxPasses: 1 })).toBe('finish');
   expect(stepAfter(again, more)).toMatch(/^settle .* missing 6$/);
   expect(stepAfter(again, more, { maxPasses: 3 })).toBe('list');
   expect(stepAfter(again, more, { lookups: true })).toBe('lookup');
-  expect(stepAfter([...again, LOOKUP], more, { lookups: true })).toMatch(/^delta since/);
-  expect(stepAfter([...again, LOOKUP, DELTA], more, { lookups: true })).toMatch(/^settle .* missing 6$/);
-});
-
-it('the next step of a full run settles before it reads the list again, if a delta in part may have missed products', () => {
-  const missing = { products: 15 };
-  const list = twoWindows(ids(1, 10), ids(9, 14), 15);
-  expect(stepAfter([list, DELTA], missing)).toBe('list, reversed');
-  expect(stepAfter([list, MOVING], missing)).toMatch(/^settle .* missing 1$/);
+  const lookedUp = [...again, { ...LOOKUP, at: 11 * MINUTE }];
+  expect(stepAfter(lookedUp, more, { lookups: true })).toMatch(/^delta since/);
+  expect(stepAfter([...lookedUp, { ...DELTA, at: 12 * MINUTE }], more, { lookups: true })).toMatch(
+    /^settle .* missing 6$/,
+  );
 });
 
 it('the next step of a delta run whose delta is torn does not wait for what concludes nothing', () => {

@@ -15,6 +15,8 @@ import { createVirtualClock } from '../support/test-clocks.ts';
 
 const LATENCY_MS = 200;
 const tooMany = new CatchwordError('SOURCE_RATE_LIMITED', 'answered 429', { retryable: true });
+const noPause = tooMany.with({ status: 429, retryAfterMs: 0 });
+const brokenOff = new CatchwordError('SOURCE_UNAVAILABLE', 'broke off (ECONNRESET)', { retryable: true });
 const unavailable = new CatchwordError('SOURCE_UNAVAILABLE', 'answered 503', { retryable: true, status: 503 });
 
 /** Reads pages from a source that takes so long for each answer, and may refuse requests; notes what it refused and when. */
@@ -47,16 +49,20 @@ function readPages(isRefused: (atOnce: number, nowMs: number) => boolean, maxAtt
   return { read, refused, said, learned: () => store.source.learnedRate() };
 }
 
-it('a queue whose source refuses the third request at once makes fewer at once, and learns no rate', async () => {
-  const { read, refused, said, learned } = readPages((atOnce) => atOnce > 2);
+it.each([
+  ['refuses the third request at once', tooMany],
+  ['refuses the third request at once with a pause of 0', noPause],
+  ['closes the connection of the third request at once', brokenOff],
+])('a queue whose source %s makes fewer at once, and learns no rate', async (_, refusal) => {
+  const { read, refused, said, learned } = readPages((atOnce) => atOnce > 2, 8, refusal);
   const { perMinute, failed } = await read(500);
   expect({ failed, learned: learned() }).toEqual({ failed: 0, learned: null });
   // Two at once are 600 a minute.
   expect(perMinute).toBeGreaterThan(500);
   expect(refused.length).toBeLessThan(20);
   expect(said.map(({ fields }) => fields.reason)).toEqual([
-    'it refused one of 8 at once; now at most 4, or as many as CATCHWORD_CONCURRENCY says',
-    'it refused one of 4 at once; now at most 2, or as many as CATCHWORD_CONCURRENCY says',
+    'it did not answer one of 8 at once; now at most 4, or as many as CATCHWORD_CONCURRENCY says',
+    'it did not answer one of 4 at once; now at most 2, or as many as CATCHWORD_CONCURRENCY says',
   ]);
 });
 

@@ -90,9 +90,9 @@ function keeperSettings(config: SourceConfig): RunSettings {
 
 /** Reads the address of Redis again. */
 export const redisUrlAgain =
-  ({ secretsAgain }: Config) =>
+  ({ secretAgain }: Config) =>
   async (): Promise<string | undefined> =>
-    (await secretsAgain?.())?.redisUrl;
+    await secretAgain?.('redisUrl');
 
 /** Starts a fetcher, which reads pages for keepers through Redis. @param keeper the queue of the one in this process */
 export async function startFetcherService(

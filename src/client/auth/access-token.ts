@@ -1,7 +1,7 @@
 import { interrupted, unlessAborted } from '../../base/abort.ts';
 import { type Clock, type Pause, pauseAt } from '../../base/clock.ts';
 import { type CatchwordError, hasCode } from '../../base/errors.ts';
-import { type Account, fetchAnother, fetchToken, noReference, resetToken, unchanged } from './account.ts';
+import { type Account, fetchAnother, fetchToken, resetToken, unchanged } from './account.ts';
 import type { TokenStore } from './token-store.ts';
 
 /*
@@ -19,8 +19,8 @@ import type { TokenStore } from './token-store.ts';
 export interface TokensOptions {
   /** The configured token; a token in the store takes precedence. */
   readonly configured: string | undefined;
-  /** Reads the configured token again. @returns it, if it is another one than before */
-  readonly configuredAgain: () => Promise<string | undefined>;
+  /** Reads the configured login again. @returns the token, if it is another one than before, and what could not be read */
+  readonly configuredAgain: () => Promise<{ readonly token: string | undefined; readonly unread: string }>;
   readonly store: TokenStore | null;
   readonly account: Account;
   readonly clock: Clock;
@@ -44,7 +44,6 @@ async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> 
 /** What this process knows of the token. It is replaced, never modified. */
 interface Known {
   readonly token: string | undefined;
-  /** The token that the last renewal by a reset returned. */
   readonly tokenOfReset?: string;
   /** The last renewal that failed for good, of the token `failed`, and how long it is not repeated. */
   readonly failure?: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
@@ -88,9 +87,10 @@ export function createTokens({ configured, configuredAgain, store, account, cloc
     await store?.write(found.token);
   }
 
-  async function readAgain(): Promise<void> {
-    const token = await configuredAgain();
+  async function readAgain(): Promise<string> {
+    const { token, unread } = await configuredAgain();
     if (token !== undefined) known = { ...known, token };
+    return unread;
   }
 
   async function renew(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
@@ -99,9 +99,10 @@ export function createTokens({ configured, configuredAgain, store, account, cloc
       known = { ...known, token: stored };
       return;
     }
-    await readAgain();
+    const unread = await readAgain();
     if (known.token !== failed) return;
-    if (!account.hasReference) throw refusal ?? noReference();
+    // Without a refusal, the first token is fetched, by the reference.
+    if (refusal !== undefined && !account.hasReference) throw refusal.with({ message: `${refusal.message}${unread}` });
     const remembered = rememberedError(known, failed, clock.now());
     if (remembered !== null) throw remembered;
     const { token, isReset } = await fetchAnother(account, failed).catch((error: unknown) => {
@@ -130,7 +131,7 @@ export function createTokens({ configured, configuredAgain, store, account, cloc
 
   return {
     current: () => known.token,
-    /** Takes the configured token if it has changed. */
+    /** Takes the configured token if it has changed. @returns what to add to the error of a refused login */
     readAgain,
     /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
     fetchable: account.hasReference,

@@ -14,15 +14,6 @@ export interface Account {
   reset(): Promise<string | undefined>;
 }
 
-/** The error of a rejected token whose user is not known. */
-export function noReference(): CatchwordError {
-  return new CatchwordError('SERVICE_TOKEN', 'the access token is not valid (code 601)', {
-    hint: 'Set {setting} to the reference of the user, so that the token can be renewed, or set a new access token.',
-    setting: 'CATCHWORD_USER_REFERENCE',
-    serviceCode: 601,
-  });
-}
-
 /** The error of a reset that changed nothing. */
 export function unchanged(): CatchwordError {
   return new CatchwordError('SERVICE_TOKEN', 'the access token was reset, but the service still returns the old one', {

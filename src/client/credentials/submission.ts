@@ -23,7 +23,6 @@ export interface VerifiedCredential {
   readonly others: Readonly<Record<string, string>>;
 }
 
-/** The account could not be verified. */
 export interface RefusedCredential {
   readonly ok: false;
   /**

@@ -33,6 +33,11 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
     'Lower {setting}; if few requests may run at once, lower the concurrency. Another program may use the same key.',
     'CATCHWORD_RATE_LIMIT',
   ],
+  431: [
+    'SOURCE_REFUSED',
+    'Check {setting} and the API key: the headers are longer than the service, or a proxy, accepts.',
+    'CATCHWORD_ACCESS_TOKEN',
+  ],
   474: ['SERVICE_UNKNOWN_USER', 'Check the reference, or create the user.'],
   601: [
     'SERVICE_TOKEN',
@@ -91,7 +96,7 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
     const hint = 'Check {setting} and the access token; or a firewall refuses the address of this machine.';
     return { ...verdictOf(401), hint };
   }
-  if ([401, 403, 413, 429].includes(status)) return verdictOf(status);
+  if ([401, 403, 413, 429, 431].includes(status)) return verdictOf(status);
   if (isPassing(status)) return verdictOf(500);
   if (status === 304) {
     return {

@@ -1,5 +1,5 @@
 import { CatchwordError } from '../../base/errors.ts';
-import { cutPage } from '../../catalog/cut-page.ts';
+import { scanPage } from '../../catalog/cut-page.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import { errorInJson, errorInXml, isPage, isXml, messageIn, type ServiceMessage } from '../errors/error-message.ts';
 import { serviceError } from '../errors/service-error.ts';
@@ -9,7 +9,6 @@ import { objectOfXml } from './xml-object.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** An answer as its operation reads it. */
 export interface ParsedAnswer extends Answer {
   /** Of JSON, or of XML in its place; undefined if the body is empty. It has no error. */
   readonly value: JsonObject | undefined;
@@ -72,7 +71,7 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
   const value = isXml(text) ? objectOfXml(elements ?? [], fields) : jsonIn(answer);
   if (value === null) return undefined;
   const isObject = typeof value === 'object' && !Array.isArray(value);
-  if (isObject && !isXml(text) && cutPage(Buffer.from(text), MAX_JSON_DEPTH) === null) {
+  if (isObject && !isXml(text) && scanPage(Buffer.from(text), MAX_JSON_DEPTH) === null) {
     const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
     throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
   }

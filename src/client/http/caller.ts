@@ -10,7 +10,6 @@ import { type ParsedAnswer, parseAnswer } from './answer.ts';
 import { type Prepared, prepare, type Request } from './exchange.ts';
 import type { Transport } from './transport.ts';
 
-/** A request with the reader of its answer. */
 export interface Operation<Result> extends Request {
   /** @throws CatchwordError SERVICE_* if the answer is an error or does not fit */
   read(answer: ParsedAnswer): Result;
@@ -54,9 +53,7 @@ export async function callOnce<Result>(
     return operation.read(parseAnswer(answer, operation));
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    const isOutdated = await transport.isOutdated(error, login);
-    const refused = isOutdated ? error.with({ retryable: true }) : transport.withHeader(error);
-    const about = aboutSubject(refused, operation);
+    const about = aboutSubject(await transport.aboutLogin(error, login), operation);
     throw isSent ? withOutcome(about, operation) : about;
   }
 }

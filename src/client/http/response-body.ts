@@ -27,7 +27,6 @@ const MARK = [0xef, 0xbb, 0xbf];
 
 const HINT = 'Retry; if the error persists, the service or a proxy sends an unreadable answer.';
 
-/** The error of an answer whose body cannot be used. */
 export function bodyError(message: string, hint = HINT, cause?: unknown): CatchwordError {
   return new CatchwordError('SOURCE_BODY', message, { hint, cause });
 }

@@ -24,8 +24,8 @@ export type TransportSettings = Pick<
   'baseUrl' | 'apiKey' | 'apiKeyHeader' | 'accessTokenHeader' | 'requestTimeoutMs' | 'concurrency'
 > &
   ProxySettings & {
-    /** Called when the service refuses the key or the token; it may replace them. */
-    readonly onRefused?: () => Promise<void>;
+    /** Called when the service refuses the key or the token; it may replace them. @returns what to add to the error */
+    readonly onRefused?: () => Promise<string>;
   };
 
 export type Transport = ReturnType<typeof createTransport>;
@@ -100,21 +100,6 @@ function agentOf({ concurrency, requestTimeoutMs: timeout }: TransportSettings, 
   return { agent, close };
 }
 
-/** Publishes how a request ends, and after how long. @throws what `knownError` makes of an error */
-async function measured(answer: Promise<Answer>, knownError: (error: unknown) => CatchwordError): Promise<Answer> {
-  const start = performance.now();
-  const publishEnd = (outcome: string): void => publish({ of: 'request', outcome, ms: performance.now() - start });
-  try {
-    await answer;
-  } catch (error) {
-    const known = knownError(error);
-    publishEnd(known.code);
-    throw known;
-  }
-  publishEnd('ok');
-  return answer;
-}
-
 /** @param accessToken called before each request, as `settings.apiKey` is read: they may be replaced. @param jsonLimits of bodies that are not XML */
 export function createTransport(
   settings: TransportSettings,
@@ -175,21 +160,23 @@ export function createTransport(
   return {
     origin,
     login,
-    /** Adds to a refusal how the key was sent: a key that is written with its scheme belongs into another header. */
-    withHeader: (error: CatchwordError): CatchwordError => {
+    /**
+     * The error of a request, which may be tried again if its login was replaced meanwhile, or is replaced now. Otherwise it
+     * says how the key was sent: a key that is written with its scheme belongs into another header.
+     */
+    aboutLogin: async (refusal: CatchwordError, used: ReturnType<typeof login>): Promise<CatchwordError> => {
+      if (!hasCode(refusal, 'SOURCE_AUTH', 'SERVICE_FORBIDDEN')) return refusal;
+      const unread = (await settings.onRefused?.()) ?? '';
+      const now = login();
+      if (now.apiKey !== used.apiKey || now.token !== used.token) return refusal.with({ retryable: true });
+      const error = refusal.with({ message: `${refusal.message}${unread}` });
       if (error.code !== 'SOURCE_AUTH') return error;
       const [, scheme] = /^([\w-]+) /.exec(settings.apiKey) ?? [];
       const header = `The key was sent in the header ${settings.apiKeyHeader}`;
       const advice = `${header}, behind the word ${scheme}: remove it, or choose the header Authorization for the key.`;
       const hint = (error.hint ?? '').replaceAll(error.setting ?? '{setting}', '{setting}');
-      return error.with({ hint: `${hint} ${scheme === undefined ? `${header}.` : advice}`.trim() });
-    },
-    /** Whether the service refused a login that was replaced meanwhile, or is replaced now: another try may succeed. */
-    isOutdated: async (error: CatchwordError, used: ReturnType<typeof login>): Promise<boolean> => {
-      if (!hasCode(error, 'SOURCE_AUTH', 'SERVICE_FORBIDDEN')) return false;
-      await settings.onRefused?.();
-      const now = login();
-      return now.apiKey !== used.apiKey || now.token !== used.token;
+      const isMisplaced = scheme !== undefined && !/^authorization$/i.test(settings.apiKeyHeader);
+      return error.with({ hint: `${hint} ${isMisplaced ? advice : `${header}.`}`.trim() });
     },
     /** Masks what the service says, in an error that is made later. */
     hide: hiding(() => [...secrets]),
@@ -209,11 +196,17 @@ export function createTransport(
         if (signal.aborted) return interrupted();
         return isLate ? timeoutError(asked, place, timeoutMs) : connectionError(error, place);
       };
-      const limit = { timeoutMs, reason };
-      return await measured(
-        withAbort([signal], (either) => exchange(asked, either, onSent), limit),
-        knownError,
-      );
+      const start = performance.now();
+      const publishEnd = (outcome: string): void => publish({ of: 'request', outcome, ms: performance.now() - start });
+      try {
+        const answer = await withAbort([signal], (either) => exchange(asked, either, onSent), { timeoutMs, reason });
+        publishEnd('ok');
+        return answer;
+      } catch (error) {
+        const known = knownError(error);
+        publishEnd(known.code);
+        throw known;
+      }
     },
     close,
   };

@@ -1,6 +1,7 @@
 import type { IRedisClient } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
 import { hostUrls } from '../../base/host-urls.ts';
 import type { Logger } from '../../base/log.ts';
 import { type ClientOptions, reasonOf, redisPlace } from '../../base/redis-place.ts';
@@ -60,8 +61,7 @@ export function connectRedis(
     // BullMQ duplicates a worker's connection, and both call this function: it must not count lives.
     retryStrategy(times) {
       // ioredis calls it as a method of the options of the connection, which may be BullMQ's own.
-      // An address that cannot be read now is tried again like one that can.
-      takeLogin(this).catch(() => {});
+      takeLogin(this).catch((error) => trouble.failed('read the address again', messageOf(error)));
       return Math.min((times + shortLives) * 100, MAX_RECONNECT_DELAY_MS);
     },
     // After a failover the old primary is a read-only replica: reconnect to the new one and repeat the command (2).
