@@ -9,9 +9,11 @@ import { CHANNEL } from '../src/shown/shown-channel.ts';
 import { DECISION } from '../src/shown/shown-decision.ts';
 import { PARKED } from '../src/shown/shown-parked.ts';
 import { PROBLEM } from '../src/shown/shown-problem.ts';
+import { PROCESS } from '../src/shown/shown-process.ts';
 import { REJECTED } from '../src/shown/shown-rejected.ts';
 import type { Row } from '../src/shown/shown-row.ts';
 import { RUN } from '../src/shown/shown-run.ts';
+import { SETTING } from '../src/shown/shown-setting.ts';
 import { SINK } from '../src/shown/shown-sink.ts';
 import { STATUS } from '../src/shown/shown-status.ts';
 
@@ -213,6 +215,8 @@ describe('architecture', () => {
       CHANGE,
       PARKED,
       REJECTED,
+      PROCESS,
+      SETTING,
     ];
     const oneOf = (names: readonly string[], end: string) => new RegExp(`^ +'?(${names.join('|')})'?: ?${end}`, 'gm');
     const forms = things.map((rows) => ({

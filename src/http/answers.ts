@@ -3,12 +3,6 @@ import { type Field, STORED, type StoredColumns, SUMMARY, type SummaryColumns } 
 import { PRODUCT } from '../catalog/product-type.ts';
 import { EVENT } from '../events/event-schema.ts';
 import { count, list, object, orNull, text, textOrNull, time, timeOrNull } from '../shown/described.ts';
-import { DECISION_SCHEMA } from '../shown/shown-decision.ts';
-import { PARKED_SCHEMA } from '../shown/shown-parked.ts';
-import { PROBLEM_SCHEMA } from '../shown/shown-problem.ts';
-import { REJECTED_SCHEMA } from '../shown/shown-rejected.ts';
-import { RUN_SCHEMA } from '../shown/shown-run.ts';
-import { SINK_SCHEMA } from '../shown/shown-sink.ts';
 import { HTTP_ERRORS } from './http-error.ts';
 
 /* The answers of the API, as /openapi.json describes them. A route's own type is checked against them. */
@@ -36,14 +30,6 @@ export const ERROR = z
       },
     ],
   });
-
-export const SINKS = list('The sinks, by their names.', SINK_SCHEMA);
-export const DECISIONS = list('Decisions, the newest first.', DECISION_SCHEMA);
-export const PARKED_EVENTS = list('Parked events, the oldest first.', PARKED_SCHEMA);
-export const REJECTED_ITEMS = list('Rejected items, the newest first.', REJECTED_SCHEMA);
-export const PROBLEMS = list('Problems that are open, the oldest first.', PROBLEM_SCHEMA);
-
-export const RUNS = list('Runs, the newest first.', RUN_SCHEMA);
 
 /** Members for columns, by their names. */
 function columns<T>(fields: readonly Field[]) {

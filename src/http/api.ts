@@ -4,43 +4,17 @@ import * as z from 'zod';
 import { usageError } from '../base/errors.ts';
 import { parseIsoTime } from '../base/iso-time.ts';
 import type { ChangeOp } from '../catalog/run-types.ts';
-import { requireSink } from '../operate/decisions/sink-actions.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
-import { seenSinks } from '../report/sink-report.ts';
-import { DECISION } from '../shown/shown-decision.ts';
-import { PARKED } from '../shown/shown-parked.ts';
-import { PROBLEM, seenProblems } from '../shown/shown-problem.ts';
-import { REJECTED } from '../shown/shown-rejected.ts';
 import { jsonOf } from '../shown/shown-row.ts';
-import { runJson } from '../shown/shown-run.ts';
-import { SINK, SINK_STATES } from '../shown/shown-sink.ts';
 import { STATUS, STATUS_SCHEMA } from '../shown/shown-status.ts';
 import { seenStatus } from '../shown/status-seen.ts';
 import { productAsOf } from '../store/history/history.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { requireProduct } from '../store/rows/find-product.ts';
-import {
-  CHANGES,
-  DECISIONS,
-  HITS,
-  MIRRORED_PRODUCT,
-  PARKED_EVENTS,
-  PROBLEMS,
-  PRODUCTS,
-  REJECTED_ITEMS,
-  RUNS,
-  SINKS,
-} from './answers.ts';
+import { CHANGES, HITS, MIRRORED_PRODUCT, PRODUCTS } from './answers.ts';
+import { addLists, type ListParts } from './api-lists.ts';
 import { sendError } from './http-error.ts';
-import {
-  CHANGE_FILTERS,
-  DECISION_FILTERS,
-  oneOf,
-  PARKED_FILTERS,
-  RANGE,
-  REJECTED_FILTERS,
-  RUN_FILTERS,
-} from './list-filters.ts';
+import { CHANGE_FILTERS } from './list-filters.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import { productPieces } from './product-list.ts';
@@ -51,77 +25,12 @@ import type { ChangeParts } from './sse/sse-route.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
-const STATES = Object.keys(SINK_STATES) as (keyof typeof SINK_STATES)[];
 const STATUS_ROUTE = answering(STATUS_SCHEMA, {
   operationId: 'getStatus',
   summary: 'The state of the mirror',
   description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
   tags: ['mirror'],
   querystring: NO_PARAMETERS,
-});
-const RUNS_ROUTE = answering(RUNS, {
-  operationId: 'listRuns',
-  summary: 'The newest runs',
-  description: 'The loads of the catalog, the newest first, with what each has proven.',
-  tags: ['mirror'],
-  querystring: parameters({
-    ...RUN_FILTERS,
-    ...RANGE,
-    limit: LIMIT,
-  }),
-});
-const SINKS_ROUTE = answering(SINKS, {
-  operationId: 'listSinks',
-  summary: 'The sinks',
-  description: 'The stores that the change log feeds, as `catchword sink list --json` prints them, by their names.',
-  tags: ['mirror'],
-  querystring: parameters({
-    state: oneOf('Only sinks in this state.', STATES),
-    after: z.string().optional().meta({ description: 'Only sinks whose names come after this one.' }),
-    limit: LIMIT,
-  }),
-});
-const DECISIONS_ROUTE = answering(DECISIONS, {
-  operationId: 'listDecisions',
-  summary: 'What operators decided',
-  description:
-    'Decisions on the page and with commands, as `catchword decisions --json` prints them, the newest first.',
-  tags: ['mirror'],
-  querystring: parameters({
-    ...DECISION_FILTERS,
-    ...RANGE,
-    limit: LIMIT,
-  }),
-});
-const PARKED_ROUTE = answering(PARKED_EVENTS, {
-  operationId: 'listParkedEvents',
-  summary: 'The parked events of a sink',
-  description: 'Events that a store rejected for good, and those that wait behind them, as `sink parked NAME --json`.',
-  tags: ['mirror'],
-  params: parameters({ name: z.string().meta({ description: 'The name of the sink.', example: 'shop' }) }),
-  querystring: parameters({
-    ...PARKED_FILTERS,
-    after: wholeNumber('Only events after this one.', 0, 0),
-    limit: LIMIT,
-  }),
-  errors: [404],
-});
-const REJECTED_ROUTE = answering(REJECTED_ITEMS, {
-  operationId: 'listRejectedItems',
-  summary: 'Items that no run could use',
-  description:
-    'Items of the source that are not valid products, of all runs, the newest first. Without `run`, the newest 50,000 are searched.',
-  tags: ['mirror'],
-  querystring: parameters({ ...REJECTED_FILTERS, ...RANGE, limit: LIMIT }),
-});
-const PROBLEMS_ROUTE = answering(PROBLEMS, {
-  operationId: 'listProblems',
-  summary: 'Problems',
-  description: 'Problems as they were noticed for notifications, as `episodes` of `catchword status --json`.',
-  tags: ['mirror'],
-  querystring: parameters({
-    topic: z.string().optional().meta({ description: 'Only this topic, such as `sink:shop`.' }),
-  }),
 });
 const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
   operationId: 'searchProducts',
@@ -177,7 +86,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
   errors: [409],
 });
 
-type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 'steps' | 'channels'>;
+type ApiOptions = ChangeParts & ListParts & Pick<PageParts, 'plans' | 'steps' | 'channels'>;
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
 export function addApi(app: FastifyInstance, options: ApiOptions): void {
@@ -191,42 +100,7 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
     }),
   );
 
-  routes.get('/api/sinks', { schema: SINKS_ROUTE }, async ({ query: { state: only, after = '', limit } }) =>
-    store.read(() => {
-      const found = seenSinks(store, parts.clock.now()).filter(({ name }) => name > after);
-      const sinks = found.filter((sink) => only === undefined || sink.state === only);
-      return sinks.slice(0, limit).map((sink) => jsonOf(SINK, sink));
-    }),
-  );
-
-  routes.get('/api/decisions', { schema: DECISIONS_ROUTE }, async ({ query: { limit, ...only } }) =>
-    store.read(() => {
-      const nowMs = parts.clock.now();
-      return store.actions.list(limit, only).map((row) => jsonOf(DECISION, { ...row, store, nowMs }));
-    }),
-  );
-
-  routes.get('/api/problems', { schema: PROBLEMS_ROUTE }, async ({ query: { topic: only } }) =>
-    store.read(() => {
-      const problems = seenProblems(store, state()).filter(({ topic }) => only === undefined || topic === only);
-      return problems.map((problem) => jsonOf(PROBLEM, problem));
-    }),
-  );
-
-  routes.get('/api/runs', { schema: RUNS_ROUTE }, async ({ query: { limit, ...only } }) =>
-    store.read(() => store.runs.list(limit, only).map(runJson)),
-  );
-
-  routes.get('/api/sinks/:name/parked', { schema: PARKED_ROUTE }, async ({ params: { name }, query }) =>
-    store.read(() => {
-      const { after, limit, ...only } = query;
-      return store.sinks.waiting(requireSink(store, name).id, after, limit, only).map((one) => jsonOf(PARKED, one));
-    }),
-  );
-
-  routes.get('/api/rejected', { schema: REJECTED_ROUTE }, async ({ query: { limit, ...only } }) =>
-    store.read(() => store.runs.rejected(limit, only).map((one) => jsonOf(REJECTED, one))),
-  );
+  addLists(app, options);
 
   routes.get('/api/products', { schema: PRODUCTS_ROUTE }, async ({ query }, reply) => {
     const { q, after, approved, limit } = query;

@@ -27,7 +27,7 @@ import { STREAM_LIMITS, type StreamLimits } from './stream-limits.ts';
 export interface WebOptions
   extends Omit<ReadinessOptions, 'store' | 'state'>,
     StateLimits,
-    Omit<PageParts, 'store' | 'state' | 'steps'> {
+    Omit<PageParts, 'store' | 'state' | 'steps' | 'startedAt'> {
   /** Path of the mirror; created if missing. */
   readonly db: string;
   readonly dbMode?: number | undefined;
@@ -62,6 +62,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     checkContent: options.searchApart && checkApart,
   });
   const state = () => stateOf(store, clock.now(), options);
+  const startedAt = clock.now();
   const mirror = { store, clock, state };
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror, figures: options.figures });
   const apart =
@@ -85,11 +86,11 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     const readers = { changes, views: createReaderViews(steps), clock, log, limits, waiting };
     const endStreams = addDescribed(app, (to) => {
       addHealth(to, { ...options, store, state }, log);
-      addApi(to, { ...options, ...readers, store, state, steps });
+      addApi(to, { ...options, ...readers, store, state, steps, startedAt });
       addMetrics(to, metrics);
       return addSseRoute(to, readers);
     });
-    const endPages = addPages(app, { ...options, ...readers, store, state, steps });
+    const endPages = addPages(app, { ...options, ...readers, store, state, steps, startedAt });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);

@@ -62,7 +62,9 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
   const daemon = store.daemonLease.holder(nowMs) !== null;
   const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
   const textsOf = (isOfSinks: boolean) =>
-    others.filter(({ sink }) => (sink !== undefined) === isOfSinks).map((one) => problemText(one, state, store));
+    others
+      .filter(({ sink }) => (sink !== undefined) === isOfSinks)
+      .map((one) => ({ topic: one.topic, ...problemText(one, state, store) }));
   const recent = store.recentRuns.days(nowMs - DAY_MS);
   const sumOf = (op: ChangeOp) => recent.reduce((sum, day) => sum + day[op], active?.[op] ?? 0);
   return {

@@ -39,15 +39,27 @@ export function missedRuns(store: Store, { missedFull, missedDelta }: Plans, now
 
 export type Missed = ReturnType<typeof missedRuns>;
 
+/** A process that works on the mirror, or for it. */
+export interface ProcessSeen extends Pick<Holder, 'pid' | 'host'> {
+  /** Null: not known. */
+  readonly since: number | null;
+  /** Settings that it was not started with as they are now. */
+  readonly other_settings: readonly string[];
+  /** What it does, where all of it is looked up. */
+  readonly roles: readonly string[];
+}
+
 /** @param own the settings of the command that asks */
-export function holderJson(holder: Holder | null, own?: SettingDigests) {
-  return holder && { pid: holder.pid, host: holder.host, other_settings: otherSettings(holder, own) };
+export function seenHolder(holder: Holder | null, own?: SettingDigests): ProcessSeen | null {
+  if (holder === null) return null;
+  const { pid, host, since = null } = holder;
+  return { pid, host, since, other_settings: otherSettings(holder, own), roles: [] };
 }
 
 export interface Servers {
-  readonly daemon: ReturnType<typeof holderJson>;
+  readonly daemon: ProcessSeen | null;
   /** The process that delivers to the sinks. */
-  readonly relay: ReturnType<typeof holderJson>;
+  readonly relay: ProcessSeen | null;
 }
 
 function isOneProcess({ daemon, relay }: Servers): boolean {
@@ -59,8 +71,8 @@ function isOneProcess({ daemon, relay }: Servers): boolean {
  * are one process; apart, only the second one needs the settings of sinks.
  */
 export function serversOf({ daemonLease, relayLease }: Store, nowMs: number, own?: SettingDigests): Servers {
-  const daemon = holderJson(daemonLease.holder(nowMs), own);
-  const relay = holderJson(relayLease.holder(nowMs), own);
+  const daemon = seenHolder(daemonLease.holder(nowMs), own);
+  const relay = seenHolder(relayLease.holder(nowMs), own);
   const only = (server: typeof daemon, form: RegExp, isRead = true) =>
     server && { ...server, other_settings: server.other_settings.filter((name) => form.test(name) === isRead) };
   if (relay === null || isOneProcess({ daemon, relay })) return { daemon, relay };

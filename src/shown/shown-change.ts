@@ -44,11 +44,11 @@ export const RECORDED: readonly Row<Recorded>[] = [SEQ, OP, AT, RUN_OF];
 
 // biome-ignore format: a row is a line.
 /** A change in the log. */
-export const CHANGE: readonly Row<ListedChange>[] = [
+export const CHANGE = [
   SEQ,
   OP,
   { key: 'product', label: 'Product', list: 'column', about: 'The product, as it was right after the change.', value: ({ vbid }) => vbid, text: productSaid },
   { key: 'fields', label: 'Fields', list: 'column', about: 'Names of the fields that changed.', value: ({ fields }) => fields, text: fieldsText },
   AT,
   RUN_OF,
-];
+] as const satisfies readonly Row<ListedChange>[];

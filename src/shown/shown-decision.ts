@@ -74,7 +74,7 @@ export const DECISION = [
   { key: 'at', label: 'When', list: 'column', schema: TIME.nullable(), about: 'When it was asked.', value: ({ at }) => iso(at), text: ({ at }) => ({ at }) },
   { key: 'who', label: 'Who', list: 'column', schema: z.string(), about: 'The name that the operator gave, and from where; or `command, user@host`.', value: ({ who }) => who },
   { key: 'action', label: 'Decision', list: 'column', schema: z.string(), about: `What was decided: ${ACTIONS.map((action) => `\`${action}\``).join(', ')}.`, value: ({ action }) => action, text: phraseOf },
-  { key: 'target', schema: z.string(), about: 'The number of a run, the name of a sink, or the kind of run to start.', value: ({ target }) => target },
+  { key: 'target', label: 'About', schema: z.string(), about: 'The number of a run, the name of a sink, or the kind of run to start.', value: ({ target }) => target },
   { key: 'argument', schema: z.int().nullable(), about: 'Of `replay` the first change, of `skip` the event, of `release` what held the sink; otherwise null.', value: ({ argument }) => argument },
   { key: 'state', label: 'State', list: 'column', schema: z.enum(DECISION_STATES), about: '`asked`: it waits until it is carried out.', value: ({ state }) => state, text: ({ state }) => STATES[state][1], tone: ({ state }) => STATES[state][0] },
   { key: 'outcome', label: 'Outcome', list: 'column', schema: z.string().nullable(), about: 'What came of it, or why it failed; null: it waits.', value: ({ outcome }) => outcome, text: outcomeOf },

@@ -22,6 +22,7 @@ export const PARKED = [
   { key: 'state', label: 'State', list: 'column', schema: z.enum(PARKED_STATES), about: '`refused`: it waits for a decision; `waiting`: for such an event of its product; `ready`: it is being redelivered.', value: ({ state }) => state, text: ({ state }) => STATES[state] },
   { key: 'at', label: 'Since', list: 'column', schema: TIME.nullable(), about: 'Since when.', value: ({ at }) => iso(at), text: ({ at }) => ({ at }) },
   { key: 'reason', label: 'Why', list: 'column', schema: z.string(), about: 'What the store said, or which event it waits for.', value: ({ reason }) => reason },
+  { key: 'body', label: 'Sent', list: 'long', about: 'The product as it was sent.', value: ({ body }) => body },
   { key: 'freed', schema: COUNT, about: 'The generation of the sink in which it became ready; 0: it is not.', value: ({ freed }) => freed },
 ] as const satisfies readonly Row<WaitingEvent>[];
 

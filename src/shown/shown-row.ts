@@ -18,6 +18,8 @@ export interface Said {
   readonly href?: string | undefined;
   /** A time that belongs to it: milliseconds since 1970, or ISO 8601. */
   readonly at?: number | string | null;
+  /** How much of it is done, from 0 to 1: pages draw a bar. */
+  readonly share?: number;
   /** Default: the tone of the row. */
   readonly tone?: Tone;
 }

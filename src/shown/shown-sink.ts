@@ -98,11 +98,13 @@ function loadTo({ row }: SinkSeen): number | null {
   return row !== undefined && row.cursor < row.backfillTo ? row.backfillTo : null;
 }
 
-function loadText(of: SinkSeen): string | null {
+function loadSaid(of: SinkSeen): Said | null {
   const to = loadTo(of);
   if (to === null) return null;
   const what = of.state === 'reconciling' ? 'only what differs from what its store has' : 'the current products';
-  return `${what}, up to ${count(of.row?.cursor ?? 0)} of ${count(to)}`;
+  const { cursor = 0, beganCursor: from = 0 } = of.row ?? {};
+  const text = `${what}, up to ${count(cursor)} of ${count(to)}`;
+  return { text, share: (cursor - from) / Math.max(1, to - from) };
 }
 
 function checkSaid({ row }: SinkSeen): Said | null {
@@ -133,7 +135,7 @@ export const SINK = [
   { key: 'error', label: 'Last error', list: 'long', schema: z.string().nullable(), about: 'The last error of its store or of its settings; null since a delivery succeeded.', value: ({ error }) => error, text: ({ error, row }) => error === null ? null : { text: error, at: row?.errorAt ?? null }, tone: () => 'bad' },
   { key: 'error_at', schema: TIME.nullable(), about: 'When that was.', value: ({ row }) => iso(row?.errorAt ?? null) },
   { key: 'retry_at', label: 'Next try', schema: TIME.nullable(), about: 'When it is tried again.', value: ({ row }) => iso(row?.retryAt ?? null), text: ({ row }) => row?.retryAt ? { at: row.retryAt } : null },
-  { key: 'load_to', label: 'Load', schema: COUNT.nullable(), about: 'The last change of an initial load, or of a reconciliation; null: neither is under way.', value: loadTo, text: loadText, tone: ({ state }) => (state === 'reconciling' ? 'accent' : 'soft') },
+  { key: 'load_to', label: 'Load', list: 'long', schema: COUNT.nullable(), about: 'The last change of an initial load, or of a reconciliation; null: neither is under way.', value: loadTo, text: loadSaid, tone: ({ state }) => (state === 'reconciling' ? 'accent' : 'soft') },
   { key: 'gaps', label: 'Not delivered', list: 'long', schema: z.array(GAP).readonly(), about: 'Superseded changes that it never got: after one, up to another.', value: (of) => gapsOf(of).map(({ after, upTo, at }) => ({ after, up_to: upTo, at: iso(at) })), text: (of) => gapsOf(of).slice(-MOST_GAPS).map(({ after, upTo, at }) => ({ text: `superseded changes after ${count(after)} up to ${count(upTo)}`, at })), tone: warns },
   { key: 'verified', label: 'Compared with its source', schema: VERIFIED.nullable(), about: 'The last comparison of its store with its source; null before the first.', value: ({ row }) => (row === undefined ? null : checkJson(row)), text: checkSaid, tone: ({ row }) => (row !== undefined && checkJson(row)?.advice ? 'warn' : 'good') },
   { key: 'incomparable', schema: z.string().nullable(), about: 'Why its store can never be compared; null: it can be.', value: ({ kind }) => INCOMPARABLE[kind] ?? null },

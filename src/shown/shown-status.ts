@@ -5,20 +5,17 @@ import { otherSettingsTexts } from '../report/status-report.ts';
 import { type Colours, count, localIso, plural, size, time } from '../report/text.ts';
 import { FRESHNESS } from '../state/mirror-state.ts';
 import { namedProblems } from '../state/problems.ts';
-import { count as counted, list, named, text, textOrNull, timeOrNull } from './described.ts';
+import { count as counted, list, named, textOrNull, timeOrNull } from './described.ts';
 import { CHANNEL, CHANNEL_SCHEMA, channelTrouble } from './shown-channel.ts';
 import { PROBLEM, PROBLEM_SCHEMA, problemSaid } from './shown-problem.ts';
+import { HOLDER } from './shown-process.ts';
 import { COUNT, jsonOf, type Row, rowsOf, saidOf, schemaOf, TIME, type Tone, textOf } from './shown-row.ts';
 import { RUN_SCHEMA, runJson } from './shown-run.ts';
 import { SINK } from './shown-sink.ts';
 import type { StatusSeen } from './status-seen.ts';
 import * as words from './status-text.ts';
 
-const HOLDER = named('Process', 'A process of catchword.', {
-  pid: counted('Its process id.'),
-  host: text('Its machine.'),
-  other_settings: list('Settings that it was not started with as they are now in its `.env`.', z.string()),
-});
+const HOLDER_SCHEMA = schemaOf('Process', 'A process of catchword.', HOLDER);
 
 const MISSED = named('Missed', 'Scheduled times since the newest one that was served.', {
   ticks: counted('How many scheduled times; 501 means more than 500.'),
@@ -100,9 +97,9 @@ export const STATUS = [
   { key: 'retry_reason', schema: z.string().nullable(), about: 'Why it failed.', value: ({ state }) => state.retry?.reason ?? null },
   { key: 'held', schema: z.array(z.int()).readonly(), about: 'Runs that wait for a decision about removals.', value: ({ state }) => state.held },
   { key: 'held_runs', label: 'held', schema: z.array(HELD_RUN).readonly(), about: 'The same runs, with what they would remove.', value: ({ held }) => held, text: (of) => lines(heldTexts(of)), tone: warn },
-  { key: 'running', label: 'running', schema: HOLDER.nullable(), about: 'The process that makes a run; the run itself is `last_run`.', value: ({ running }) => running, text: ({ running }) => running && `a run, in ${words.processText(running)}` },
-  { key: 'daemon', label: 'daemon', schema: HOLDER.nullable(), about: 'The daemon or keeper.', value: ({ servers }) => servers.daemon, text: ({ servers }) => words.daemonText(servers) },
-  { key: 'relay', schema: HOLDER.nullable(), about: 'The process that feeds the sinks.', value: ({ servers }) => servers.relay },
+  { key: 'running', label: 'running', schema: HOLDER_SCHEMA.nullable(), about: 'The process that makes a run; the run itself is `last_run`.', value: ({ running }) => running && jsonOf(HOLDER, running), text: ({ running }) => running && `a run, in ${words.processText(running)}` },
+  { key: 'daemon', label: 'daemon', schema: HOLDER_SCHEMA.nullable(), about: 'The daemon or keeper.', value: ({ servers: { daemon } }) => daemon && jsonOf(HOLDER, daemon), text: ({ servers }) => words.daemonText(servers) },
+  { key: 'relay', schema: HOLDER_SCHEMA.nullable(), about: 'The process that feeds the sinks.', value: ({ servers: { relay } }) => relay && jsonOf(HOLDER, relay) },
   { key: 'settings', label: 'settings', about: 'Settings that a running process was not started with.', value: ({ servers }) => lines(otherSettingsTexts(servers)), tone: warn },
   { key: 'sinks', label: 'sink', schema: z.array(schemaOf('SinkStatus', 'A sink, in part.', OF_SINK)).readonly(), about: 'The sinks, in part: `/api/sinks` and `sink list --json` have all of each.', value: ({ sinks }) => sinks.map((sink) => jsonOf(OF_SINK, sink)), text: ({ sinks, servers }) => sinks.map((sink) => ({ text: words.sinkText(sink, servers), tone: warnIf(sink.error !== null) })) },
   { key: 'channels', label: 'channel', schema: z.array(CHANNEL_SCHEMA).readonly(), about: 'The channels of the settings.', value: ({ channels }) => channels.map((channel) => jsonOf(CHANNEL, channel)), text: ({ channels, servers }) => channels.map((channel) => ({ text: words.channelText(channel, servers), tone: warnIf(channelTrouble(channel) !== null) })) },

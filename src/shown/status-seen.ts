@@ -2,7 +2,7 @@ import type { Plans } from '../catalog/tick.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
 import { heldRuns } from '../report/run-report.ts';
 import { seenSinks } from '../report/sink-report.ts';
-import { holderJson, missedRuns, serversOf } from '../report/status-report.ts';
+import { missedRuns, seenHolder, serversOf } from '../report/status-report.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import type { SettingDigests } from '../store/schema/started-settings.ts';
 import type { Store } from '../store/store.ts';
@@ -28,7 +28,7 @@ export function seenStatus(store: Store, state: MirrorState, plans: Plans, { sin
     plans,
     last,
     servers: serversOf(store, nowMs, own),
-    running: holderJson(store.keeperLease.holder(nowMs)),
+    running: seenHolder(store.keeperLease.holder(nowMs)),
     products: store.products.living(),
     /** The source's own total. */
     total: full?.evidence?.numItems ?? null,

@@ -34,12 +34,12 @@ describe.skipIf(!browserAvailable)('pages of products, changes and sinks', { tag
     change([book('a', 'First title')]);
     const { page } = await visit();
     await page.goto(`${web.url}/changes`);
-    await page.getByLabel('Op').selectOption('created');
-    await page.getByLabel('Field').fill('title');
+    await page.getByLabel('What').selectOption('created');
+    await page.getByLabel('Fields').fill('title');
     await page.getByRole('button', { name: 'Filter' }).focus();
     change([book('b', 'Second title')]);
     await page.getByText('Second title').waitFor();
-    expect([await page.getByLabel('Op').inputValue(), await page.getByLabel('Field').inputValue()]).toEqual([
+    expect([await page.getByLabel('What').inputValue(), await page.getByLabel('Fields').inputValue()]).toEqual([
       'created',
       'title',
     ]);

@@ -7,6 +7,7 @@ import { startTogether, stopAll } from '../../src/base/lifecycle.ts';
 import { createLog } from '../../src/base/log.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startDaemon } from '../../src/cli/roles/roles.ts';
+import { effectiveSettings } from '../../src/operate/effective-settings.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
@@ -21,12 +22,53 @@ export async function shoot(page: Page, name: string): Promise<void> {
   if (shooting) await page.screenshot({ path: `${IMAGES}${name}.png` });
 }
 
+const PATHS = [
+  '/',
+  '/runs',
+  '/runs/2',
+  '/rejected',
+  '/products',
+  '/changes',
+  '/sinks',
+  '/sinks/shop',
+  '/problems',
+  '/actions',
+  '/system',
+];
+
+/** Writes a picture of each page into the folder that CATCHWORD_PICTURES names: wide and narrow, in light and dark. */
+export async function shootAll(page: Page, url: string): Promise<void> {
+  const folder = process.env.CATCHWORD_PICTURES;
+  if (folder === undefined) return;
+  for (const path of PATHS) {
+    for (const [form, width, height] of [
+      ['desktop', 1280, 900],
+      ['phone', 390, 844],
+    ] as const) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height });
+        await page.emulateMedia({ colorScheme });
+        await page.goto(`${url}${path}`);
+        const name = path === '/' ? 'overview' : path.slice(1).replaceAll('/', '-');
+        await page.screenshot({ path: join(folder, `${name}-${form}-${colorScheme}.png`), fullPage: true });
+      }
+    }
+  }
+}
+
+/** Asks until the answer fits. */
+export async function until(address: string, fits: (text: string) => boolean): Promise<void> {
+  while (!fits(await (await fetch(address)).text())) await systemClock.sleep(100);
+}
+
 /** Starts a daemon in this process, until the test ends. @returns its address */
 export async function startDaemonHere(settings: Record<string, string>): Promise<string> {
   const port = await freePort();
-  const config = checkedSettings({ ...settings, CATCHWORD_HTTP_PORT: `${port}` }, 'source');
+  const environment = { ...settings, CATCHWORD_HTTP_PORT: `${port}` };
+  const config = checkedSettings(environment, 'source');
+  const effective = effectiveSettings({ environment, fromDotEnv: new Set() });
   const services = await startTogether(async (started) => {
-    await startDaemon({ config, clock: systemClock, log: createLog('fatal') }, started);
+    await startDaemon({ config, clock: systemClock, log: createLog('fatal'), effective }, started);
     return started;
   });
   onTestFinished(() => stopAll(services));

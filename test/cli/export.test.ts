@@ -383,13 +383,9 @@ it('export at a position and the changes after it are the mirror as it is now', 
   change('empty', null);
   await save('then.ndjson', '--at', '8');
   expect(text('then.ndjson')).toBe(text('at.ndjson'));
-  await save('changes.jsonl.gz', '--changes', '8..');
   const all = await command('changes', '--after', '8');
-  const events = await command('export', '--changes', '8..');
-  expect(events.stdout).toBe(all.stdout);
-  expect(events.stderr).toMatch(/^3 changes up to change 11 \(/);
-  expect((await command('export', '--changes', '8..9')).stdout).toBe(`${all.stdout.split('\n')[0]}\n`);
-  expect((await command('export', '--changes', '11..')).stdout).toBe('');
+  expect((await command('changes', '--after', '8', '--to', '9')).stdout).toBe(`${all.stdout.split('\n')[0]}\n`);
+  expect((await command('changes', '--after', '8', '--to', '9', '--follow')).stdout.split('\n')).toHaveLength(2);
   const store = new Map<string, unknown>();
   for (const line of text('at.ndjson').trimEnd().split('\n')) {
     const product = JSON.parse(line) as { vbid: string };
@@ -423,12 +419,7 @@ it('export refuses what it cannot do, and writes nothing', async () => {
     ['a.ndjson --excel', /--excel is not for ndjson/],
     ['a.csv --at 8', /--at: 8 is beyond the newest change, which is 7/],
     ['a.csv --at 6', /no longer holds the mirror as of change 6 \[NOT_FOUND\]\nhint {2}Changes up to 7 were pruned/],
-    ['a.csv --changes 1..', /--changes cannot be written as csv/],
-    ['a.ndjson --changes 1..6', /no longer holds the mirror as of change 6 \[NOT_FOUND\]/],
-    ['a.ndjson --changes 8..', /--changes: 8 is beyond the newest change/],
-    ['a.ndjson --changes 3..2', /is not a range/],
-    ['a.ndjson --changes 3', /is not a range/],
-    ['a.ndjson --changes 3.. --where 1', /cannot be used with option/],
+    ['--changes 3..4', /is now a command \[USAGE\]\nhint .*catchword changes --after FROM --to TO/],
     ['a.ndjson --where ', /--where is empty \[USAGE\]/],
     ['a.ndjson --format xml', /Allowed choices are ndjson, csv, parquet/],
   ];
@@ -438,8 +429,6 @@ it('export refuses what it cannot do, and writes nothing', async () => {
     expect(stderr).toMatch(message);
   }
   expect(readdirSync(directory).sort()).toEqual(['dangling.csv', 'mine.csv']);
-  // What `changes` prints from a pruned position: the newest change of each product.
-  expect((await command('export', '--changes', '5..')).stdout).toBe((await command('changes', '--after', '5')).stdout);
   expect((await command('export', '--at', '0')).stdout).toBe('');
 });
 

@@ -43,6 +43,16 @@ function mentions(pattern: RegExp): { path: string; name: string }[] {
   return PAGES.flatMap(({ path, text }) => [...text.matchAll(pattern)].map(([, name = '']) => ({ path, name })));
 }
 
+it('no paragraph of the README and the documents has more than 90 words', () => {
+  // One entry of the changelog is a line.
+  const long = PAGES.filter(({ path }) => path !== 'CHANGELOG.md').flatMap(({ path, text }) => {
+    const prose = text.replace(/^ *```[\s\S]*?^ *```$/gm, '').replace(/^\|.*$/gm, '');
+    const paragraphs = prose.split(/\n\s*\n|\n(?=\s*(?:-|\d+\.) )/);
+    return paragraphs.filter((one) => one.split(/\s+/).length > 91).map((one) => `${path}: ${one.slice(0, 60)}`);
+  });
+  expect(long).toEqual([]);
+});
+
 it('the README and the documents name only commands that exist', () => {
   const named = mentions(/npx catchword ([a-z]+)/g);
   expect(named.length).toBeGreaterThan(10);

@@ -6,6 +6,7 @@ import { CHANNEL } from '../../src/shown/shown-channel.ts';
 import { DECISION } from '../../src/shown/shown-decision.ts';
 import { PARKED } from '../../src/shown/shown-parked.ts';
 import { PROBLEM } from '../../src/shown/shown-problem.ts';
+import { PROCESS } from '../../src/shown/shown-process.ts';
 import { REJECTED } from '../../src/shown/shown-rejected.ts';
 import type { Row } from '../../src/shown/shown-row.ts';
 import { RUN } from '../../src/shown/shown-run.ts';
@@ -94,6 +95,7 @@ const SHOWN: Readonly<Record<string, readonly Row<never>[]>> = {
   channel: CHANNEL,
   parked: PARKED,
   rejected: REJECTED,
+  process: PROCESS,
 };
 
 type Described = { readonly type?: string | readonly string[]; readonly format?: string };

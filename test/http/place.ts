@@ -45,6 +45,7 @@ export const WEB = {
   minFreeBytes: null,
   behindLimitMs: 1_800_000,
   channels: [],
+  effective: [],
   plans: () => NO_PLANS,
   upcoming: () => [],
   clock: systemClock,

@@ -138,6 +138,8 @@ for (const { total, tags } of PARKED) {
       reason: `HTTP 422 ${HOSTILE}`,
       at: first?.at,
       title: HOSTILE,
+      body: null,
+      length: expect.any(Number) as number,
     });
     // All of them at once: later events of the same products are freed.
     expect(store.request((writer) => changeSink(writer, 'skip-all', 'shop', null, Date.now()))).toMatch(
@@ -147,3 +149,32 @@ for (const { total, tags } of PARKED) {
     expect(new Set(store.sinks.waiting(id, 0, total).map(({ state }) => state))).toEqual(new Set(['ready']));
   });
 }
+
+it('the page of a sink draws its last day, a bar for its fill, and the body of an event with its error', async () => {
+  const { store, change, configure, relay, html } = await scene();
+  change(books(4));
+  configure();
+  expect(await html('/sinks/shop')).toContain('Curves appear here when a daemon has run for ten minutes.');
+  const now = Date.now();
+  const minutesAgo = (minutes: number) => now - minutes * 60_000;
+  writeUnder(store.daemonLease, now, ({ points }) => {
+    const { id: sinkId = 0 } = store.sinks.get('shop') ?? {};
+    points.note({ sinkId, at: minutesAgo(1_500), behind: 9_000, delivered: 0 });
+    points.note({ sinkId, at: minutesAgo(720), behind: 600, delivered: 0 });
+    points.note({ sinkId, at: minutesAgo(710), behind: 0, delivered: 600 });
+  });
+  const long = JSON.stringify({ vbid: 'P1', title: HOSTILE, more: 'x'.repeat(5_000) });
+  relay(({ sinks }, id) => {
+    sinks.ack({ id, generation: 1 }, { cursor: 1, delivered: 1, rate: 0, at: now });
+    const refused = { ...recordedChange({ seq: 2, vbid: 'P1', at: now, op: 'updated' }), body: long };
+    sinks.park(id, { seq: 2, reason: 'HTTP 422', at: now, change: refused });
+  });
+  const text = await html('/sinks/shop');
+  expect(text).toMatch(
+    /aria-label="Behind: 0 changes at [^"]*; at most 600 since [^"]*"><polyline points="144,0 146,60"/,
+  );
+  expect(text).toMatch(/aria-label="Events a second: 1 before [^"]*"><polyline points="146,0"/);
+  expect(text).toMatch(/<progress max="1" value="0.25"/);
+  expect(text).toMatch(/HTTP 422.*&lt;script>.*more of 5,0\d\d characters.*The first 4,000 of 5,0\d\d characters/s);
+  expect(await html('/sinks')).toContain('<progress max="1" value="0.25"');
+});

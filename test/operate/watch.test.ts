@@ -238,3 +238,18 @@ it('a message about an unusual run has the final numbers of the run', async () =
   await scene.clock.pass(CHECK_MS);
   expect(message()).toContain('emptied prices of 40,000 of 40,000 products');
 });
+
+it('the daemon notes how far each sink is every five minutes, for a day', async () => {
+  const scene = watched();
+  const { clock, store } = scene;
+  scene.sink('shop', 'running');
+  const { id = 0 } = store.sinks.get('shop') ?? {};
+  const beganAt = clock.now();
+  await clock.pass(16 * MINUTE);
+  const points = store.points.since(id, 0);
+  expect(points).toHaveLength(3);
+  expect(points[0]).toEqual({ at: expect.any(Number) as number, behind: store.changes.lastSeq(), delivered: 0 });
+  await clock.pass(25 * HOUR);
+  const kept = store.points.since(id, 0);
+  expect([kept.length > 280 && kept.length < 300, (kept[0]?.at ?? 0) > beganAt + HOUR / 2]).toEqual([true, true]);
+});

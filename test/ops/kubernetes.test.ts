@@ -135,7 +135,7 @@ it('the manifest for Kubernetes has only valid settings, whose files are those o
   const settings = Object.fromEntries(env.map(({ name, value }) => [name, value.replace(mounted, directory)]));
   expect(unknownSettings(settings)).toEqual([]);
   expect(readSettings(settings, true).problems).toEqual([]);
-  const document = readFileSync(new URL('../../docs/kubernetes.md', import.meta.url), 'utf8');
+  const document = readFileSync(new URL('../../docs/containers.md', import.meta.url), 'utf8');
   const command = /kubectl create secret generic catchword (.*)/.exec(document)?.[1] ?? '';
   expect([...command.matchAll(/--from-file=ops\/secrets\/(\S+)/g)].map(([, file]) => file)).toEqual(files);
 });

@@ -1,9 +1,11 @@
 import { createServer } from 'node:net';
+import { hostname } from 'node:os';
 import { setImmediate as turn } from 'node:timers/promises';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { taskId } from '../../src/catalog/page-types.ts';
 import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
+import { listFetchers } from '../../src/queue/bullmq/list-fetchers.ts';
 import { listen } from '../support/listen.ts';
 import { PRIMARY, type RedisServer, redisAvailable, startRedis, startSentinel } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';
@@ -49,6 +51,20 @@ describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
         close: place.close,
       };
     });
+  });
+
+  it('Redis names the fetchers of a catalog, and one that is gone answers nothing', async () => {
+    const place = await openPlace(redis.url());
+    const other = await openPlace(redis.url());
+    const read = { read: () => createScriptedSource(clock, async () => {}).read };
+    await place.fetcher(read);
+    await other.fetcher(read);
+    const list = (redisUrl: string) => listFetchers({ redisUrl, source: place.source }, clock);
+    const named = { pid: process.pid, host: hostname(), since: expect.any(Number) as number };
+    expect(await list(redis.url())).toEqual({ redis: new URL(redis.url()).host, problem: null, fetchers: [named] });
+    const nowhere = `127.0.0.1:${await freePort()}`;
+    const refused = { redis: nowhere, problem: expect.stringContaining('ECONNREFUSED') as string, fetchers: [] };
+    expect(await list(`redis://${nowhere}`)).toEqual(refused);
   });
 
   describe('with a fetcher in the process of the keeper', () => {

@@ -16,9 +16,9 @@ import { createScriptedSource } from './scripted-source.ts';
 
 /** The rights that the documents name. */
 function documentedRights(): string {
-  const text = readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../docs/machines.md', import.meta.url), 'utf8');
   const [, rights] = /^ACL SETUSER catchword on >PASSWORD (.+)$/m.exec(text) ?? [];
-  if (rights === undefined) throw new Error('docs/redis.md names no rights');
+  if (rights === undefined) throw new Error('docs/machines.md names no rights');
   return rights;
 }
 

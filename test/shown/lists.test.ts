@@ -78,6 +78,41 @@ it('a channel that gave up a message is named by the overview, status and /api/s
   expect(stdout).toContain('team: webhook, no message so far, 1 message given up: HTTP 500');
 });
 
+it('problems that are over are listed with what each channel got and what it gave up', async () => {
+  const { store, html, page } = await serveHarness();
+  const at = Date.parse('2026-11-20T02:00:00Z');
+  writeUnder(store.daemonLease, at, ({ episodes }) => {
+    episodes.begin('runs', 'Runs fail.\nLook.', at, ['team', 'mail']);
+    const [notice] = episodes.waiting('team');
+    if (notice === undefined) throw new Error('no message waits');
+    episodes.failed({ ...notice, channel: 'team', error: 'HTTP 500', firstTriedAt: at, nextTryAtMs: 0 });
+    episodes.delivered({ ...notice, channel: 'mail', atMs: at + 1_000 });
+    episodes.end(notice.episodeId, at + 60_000, ['mail']);
+    for (let n = 0; n < 60; n++) episodes.begin(`sink:s${n}`, `Sink s${n} fails.`, at + n, []);
+  });
+  const text = await html('/problems?state=ended');
+  expect(text).toMatch(/Runs fail\. Look\..*over.*2026-11-20 02:00:00 UTC.*2026-11-20 02:01:00 UTC/s);
+  expect(text).toMatch(
+    /mail: delivered.*02:00:01 UTC.*team: given up after 1 try: HTTP 500.*mail: that it is over, waiting/s,
+  );
+  const all = await html('/problems');
+  expect([all.includes('Sink s59 fails'), all.includes('href="/problems?before=12"')]).toEqual([true, true]);
+  expect(await html('/problems?topic=sink:s3')).toMatch(/Sink s3 fails.*gone, watched/s);
+  const ended = JSON.parse((await page('/api/problems?state=ended')).text) as Things;
+  const sent = {
+    channel: 'team',
+    phase: 'began',
+    state: 'given up',
+    attempts: 1,
+    delivered_at: null,
+    error: 'HTTP 500',
+  };
+  expect(ended).toMatchObject([{ id: 1, topic: 'runs', ended_at: '2026-11-20T02:01:00.000Z' }]);
+  expect(ended[0]?.messages).toContainEqual(sent);
+  const open = JSON.parse((await page('/api/problems?after=2&limit=2')).text) as Things;
+  expect(open.map(({ topic }) => topic)).toEqual(['sink:s1', 'sink:s2']);
+});
+
 it('parked events and rejected items are listed over HTTP and on pages, with the same filters', async () => {
   const { db, settings } = await filled({ items: 3 });
   execute(
@@ -117,6 +152,17 @@ it('parked events and rejected items are listed over HTTP and on pages, with the
   const waiting = await html('/sinks/shop?state=waiting&vbid=');
   expect(waiting.match(/waits for an earlier event/g)).toHaveLength(20);
   expect(waiting).toContain('<option value="waiting" selected>waiting</option>');
+  for (const [path, labels] of [
+    ['/runs', ['Kind', 'State', 'Proof']],
+    ['/changes', ['What', 'Fields']],
+    ['/actions', ['Decision', 'About', 'State']],
+    ['/sinks/shop', ['State', 'Key']],
+    ['/rejected', ['Run', 'Reason']],
+    ['/problems', ['Topic', 'State']],
+  ] as const) {
+    const found = [...(await html(path)).matchAll(/<label for="filter-\w+">(.*?)</g)].map(([, label]) => label);
+    expect(found, path).toEqual(labels);
+  }
   expect(await html('/changes?op=created,updated')).toContain('selected>created,updated</option>');
   expect(await html('/sinks/shop?state=refused&vbid=V0')).not.toContain('waits for an earlier event');
   const more = await html('/sinks/shop?vbid=');

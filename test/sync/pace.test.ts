@@ -42,11 +42,11 @@ it('concurrent sync, verify and sync --dry-run share one limit', { tags: ['slow'
   await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
   const before = (await arrivals(sandbox)).length;
   const limited = { ...settings, CATCHWORD_RATE_LIMIT: '20/s', CATCHWORD_CONCURRENCY: '1' };
-  const verbs = [['sync', '--full'], ['verify'], ['sync', '--full', '--dry-run']];
+  const verbs = [['sync', '--full'], ['verify'], ['sync', '--dry-run']];
   const ended = await Promise.all(verbs.map((args) => run(args, limited, directory)));
   expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(verbs.map(() => ({ code: 0, stderr: '' })));
   const times = (await arrivals(sandbox)).slice(before);
-  expect(times.length).toBeGreaterThan(60);
+  expect(times.length).toBeGreaterThan(50);
   const sorted = times.toSorted((one, other) => one - other);
   for (const [first, from] of sorted.entries()) {
     for (const [last, to] of sorted.entries()) {

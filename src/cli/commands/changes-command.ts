@@ -22,6 +22,7 @@ const FOLLOW_MS = 500;
 
 interface Options extends ChangeFilter, GivenView {
   readonly after: number;
+  readonly to?: number;
   readonly since?: number;
   readonly limit?: number;
   readonly follow?: boolean;
@@ -30,7 +31,15 @@ interface Options extends ChangeFilter, GivenView {
 
 async function printChanges(
   context: CommandContext,
-  { after, since = 0, limit = Number.POSITIVE_INFINITY, follow, approved, ...filter }: Options,
+  {
+    after,
+    to: upTo = Number.MAX_SAFE_INTEGER,
+    since = 0,
+    limit = Number.POSITIVE_INFINITY,
+    follow,
+    approved,
+    ...filter
+  }: Options,
   store: Store,
   { baseUrl }: Config,
 ): Promise<void> {
@@ -43,7 +52,7 @@ async function printChanges(
   let left = limit;
   while (left > 0 && !context.signal.aborted) {
     const { changes, to } = reader.changes(cursor, BATCH, left, filter, view);
-    const last = approved === true ? approvedTo(store) : Number.MAX_SAFE_INTEGER;
+    const last = approved === true ? Math.min(upTo, approvedTo(store)) : upTo;
     const due = changes.filter(({ seq }) => seq <= last);
     for (const change of due) {
       const hasRoom = context.stdout.write(`${eventText(change, store.incarnation, source)}\n`);
@@ -56,7 +65,7 @@ async function printChanges(
     const isRead = to === cursor || cursor >= last;
     cursor = Math.min(to, Math.max(cursor, last));
     if (!isRead) continue;
-    if (!follow || readerIsGone()) break;
+    if (!follow || readerIsGone() || cursor >= upTo) break;
     store.check();
     await context.clock.sleep(FOLLOW_MS, context.signal).catch(() => {});
   }
@@ -67,6 +76,7 @@ async function printChanges(
 export function changesCommand(context: CommandContext): Command {
   return new Command('changes')
     .option('--after <seq>', 'print only changes after this one', wholeNumber('--after', 0), 0)
+    .option('--to <seq>', 'print only changes up to this one', wholeNumber('--to', 0))
     .option('--since <time>', 'print only changes since this time (ISO 8601, UTC by default)', isoMoment('--since'))
     .addOption(new Option('--op <op...>', 'print only these').choices(CHANGE_OPS))
     .option('--field <name...>', 'print only changes of one of these fields, such as variants')

@@ -4,6 +4,7 @@ import { requireForcedExit } from '../../base/forced-exit.ts';
 import { serveUntil, startTogether } from '../../base/lifecycle.ts';
 import { createLog, errorFields } from '../../base/log.ts';
 import { explainMissing } from '../../base/missing-package.ts';
+import { effectiveSettings } from '../../operate/effective-settings.ts';
 import { noteSettings } from '../../operate/setting-digests.ts';
 import { createRedisTrouble } from '../../queue/redis-trouble.ts';
 import { readSettings } from '../../settings/config.ts';
@@ -28,7 +29,7 @@ async function serve<N extends Need>(context: CommandContext, role: string, need
   const services = await startTogether(async (started) => {
     const trouble = createRedisTrouble({ clock, log });
     const apart = context.apart === true ? logging : undefined;
-    await start({ config, clock, log, trouble, apart, settings }, started);
+    await start({ config, clock, log, trouble, apart, settings, effective: effectiveSettings(context) }, started);
     return started;
   });
   // A daemon logs by itself whether it is active or stands by.

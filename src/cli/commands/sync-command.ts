@@ -142,7 +142,7 @@ async function dryRun(
   if (reread !== null) toPerson(context)(reread);
   const readUpTo = mirror?.readUpTo() ?? null;
   const from = request.from ?? (readUpTo === null ? undefined : deltaFrom(readUpTo, config.deltaOverlapMs));
-  const isFull = request.kind === 'full' || from === undefined || reread !== null;
+  const isFull = from === undefined || reread !== null;
   // With `removed`, the empty scratch mirror would not store the withdrawn products that a delta contains.
   const own: SourceConfig = isFull ? config : { ...config, withdrawnAs: 'updated' };
   const { signal } = context;
@@ -174,6 +174,7 @@ function syncCommand(context: CommandContext): Command {
         const hint = 'Use --full to read everything, or --from to read only what changed since.';
         throw usageError('--full and --from exclude each other', hint);
       }
+      if (full && isDry) throw usageError('sync --full --dry-run is now a command', 'Use: npx catchword verify.');
       const config = loadSettings(context, 'source');
       const request: RunRequest = { kind: full ? 'full' : 'delta', ...(from !== undefined && { from }) };
       if (from !== undefined || isDry) {

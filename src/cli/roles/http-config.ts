@@ -1,4 +1,7 @@
+import { sourceId } from '../../catalog/source-identity.ts';
+import type { EffectiveSetting } from '../../operate/effective-settings.ts';
 import { channelConfig } from '../../operate/incidents/channel-config.ts';
+import type { QueuePlace } from '../../queue/bullmq/jobs.ts';
 import type { Config } from '../../settings/config.ts';
 import type { ConfiguredChannel } from '../../shown/shown-channel.ts';
 
@@ -22,11 +25,20 @@ const SETTINGS = [
 
 export interface HttpConfig extends Pick<Config, (typeof SETTINGS)[number]> {
   readonly channels: readonly ConfiguredChannel[];
+  readonly effective: readonly EffectiveSetting[];
+  /** Where the queues of the fetchers are; null without Redis. */
+  readonly queues: Pick<QueuePlace, 'redisUrl' | 'source'> | null;
 }
 
 /** Takes what `HttpConfig` has, and nothing else: the other settings have secrets that the server does not need. */
-export function httpConfig(config: Config): HttpConfig {
+export function httpConfig(config: Config, effective: readonly EffectiveSetting[] = []): HttpConfig {
   const channels = config.channels.map(channelConfig).map(({ name, kind, address }) => ({ name, kind, address }));
-  const settings = Object.fromEntries(SETTINGS.map((name) => [name, config[name]])) as Omit<HttpConfig, 'channels'>;
-  return { ...settings, channels };
+  const settings = Object.fromEntries(SETTINGS.map((name) => [name, config[name]])) as Pick<
+    Config,
+    (typeof SETTINGS)[number]
+  >;
+  const { redisUrl, baseUrl, apiKey } = config;
+  const hasQueues = redisUrl !== undefined && baseUrl !== undefined && apiKey !== undefined;
+  const queues = hasQueues ? { redisUrl, source: sourceId({ ...config, baseUrl, apiKey }) } : null;
+  return { ...settings, channels, effective, queues };
 }

@@ -7,6 +7,7 @@ import { isPlain } from '../../base/plain.ts';
 import { sourceId, sourceIdentity } from '../../catalog/source-identity.ts';
 import { createCatalogClient } from '../../client/catalog-client.ts';
 import { checkPause } from '../../operate/decisions/check-pause.ts';
+import type { EffectiveSetting } from '../../operate/effective-settings.ts';
 import { startHeartbeat } from '../../operate/incidents/heartbeat.ts';
 import type { Pacer } from '../../pace/pacer.ts';
 import type { BullQueue } from '../../queue/bullmq/bull-queue.ts';
@@ -38,6 +39,8 @@ export interface RoleOptions<C extends Config = SourceConfig> extends Pick<Store
   readonly apart?: LogSettings | undefined;
   /** Trouble log that all parts of the process share; default: each part has its own. */
   readonly trouble?: RedisTrouble | undefined;
+  /** What a page shows of the settings; default: nothing. */
+  readonly effective?: readonly EffectiveSetting[];
 }
 
 export interface PipelineOptions extends RoleOptions {

@@ -49,17 +49,14 @@ async function requireEventSource(config: Config): Promise<void> {
 
 /** Serves HTTP for a daemon, in a thread of its own if it may. @param tookOver whether another daemon used the port before */
 async function startDaemonHttp(options: RoleOptions, port: number, tookOver: boolean): Promise<Service> {
-  const { config, clock, log, apart, trouble } = options;
+  const { clock, log, apart, trouble } = options;
+  const config = httpConfig(options.config, options.effective);
   if (apart !== undefined) {
     const { startWebThread } = await import('./web-worker-client.ts');
-    return await startWebThread(
-      { config: httpConfig(config), port, log: apart, waitsForPort: tookOver },
-      undefined,
-      trouble?.problem,
-    );
+    return await startWebThread({ config, port, log: apart, waitsForPort: tookOver }, undefined, trouble?.problem);
   }
   const { startHttp } = await import('./start-http.ts');
-  const http = () => startHttp({ config: httpConfig(config), port, clock, log, problem: trouble?.problem });
+  const http = () => startHttp({ config, port, clock, log, problem: trouble?.problem });
   return tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http();
 }
 
@@ -198,8 +195,14 @@ export const startWebRole = withMetrics<Config>(async (options, services) => {
     throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_HTTP_PORT is off, and web only serves HTTP', { hint });
   }
   const { startHttp } = await import('./start-http.ts');
-  const { clock, log, apart } = options;
+  const { clock, log, apart, effective } = options;
   services.push(
-    await startHttp({ config: httpConfig(config), port: config.httpPort, clock, log, searchApart: apart && {} }),
+    await startHttp({
+      config: httpConfig(config, effective),
+      port: config.httpPort,
+      clock,
+      log,
+      searchApart: apart && {},
+    }),
   );
 });

@@ -14,13 +14,22 @@ interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isSt
 
 /** Serves HTTP in this thread. @throws CatchwordError as `startWeb` does */
 export async function startHttp({ config, ...options }: HttpOptions): Promise<Service> {
-  const { httpHost: host, httpToken: token, deltaOverlapMs: overlapMs, ...limits } = config;
+  const { httpHost: host, httpToken: token, deltaOverlapMs: overlapMs, queues, ...limits } = config;
+  const fetchers =
+    queues === null
+      ? undefined
+      : async () => {
+          const { listFetchers } = await import('../../queue/bullmq/list-fetchers.ts');
+          const { fetchers, ...redis } = await listFetchers(queues, options.clock);
+          return { ...redis, fetchers: fetchers.map((one) => ({ ...one, roles: ['fetcher'], other_settings: [] })) };
+        };
   return await startWeb({
     ...options,
     ...limits,
     host,
     token,
     overlapMs,
+    fetchers,
     source: configuredSource(config.baseUrl),
     upcoming: (nowMs, most) => upcomingRuns(config, nowMs, most),
     plans: ({ schedule }, nowMs) => plansOf(config, schedule.servedOfEach(), nowMs),

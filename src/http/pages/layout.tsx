@@ -13,7 +13,9 @@ const NAVIGATION = [
   ['/products', 'Products'],
   ['/changes', 'Changes'],
   ['/sinks', 'Sinks'],
+  ['/problems', 'Problems'],
   ['/actions', 'Decisions'],
+  ['/system', 'System'],
 ] as const;
 
 /** A letter, so that the page is found among other tabs. */

@@ -79,7 +79,11 @@ function* troubleOf(overview: Overview, channels: readonly ChannelSeen[]): Itera
     const title = `The service asked for no request before ${time(pause.until)}.`;
     yield { state: 'warn', title, text: 'catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.' };
   }
-  for (const { title, advice } of others) yield { state: 'warn', title: `${title}.`, text: advice };
+  for (const { topic, title, advice } of others) {
+    const link = ['#start', 'Start a load'] as const;
+    const start = topic === 'stale' && { text: `${advice}.`, link };
+    yield { state: 'warn', title: `${title}.`, text: advice, ...start };
+  }
   for (const text of channels.flatMap((channel) => channelTrouble(channel) ?? [])) {
     const link = ['#channels', 'Show the channels'] as const;
     yield { state: 'warn', title: `${text}.`, link };
@@ -108,7 +112,14 @@ export function Trouble({
   readonly channels: readonly ChannelSeen[];
 }) {
   const what = decisionsOf(overview).length === 0 ? 'Nothing' : 'Nothing else';
-  return <Notices of={[...troubleOf(overview, channels)]} none={`${what} is known to be wrong.`} />;
+  return (
+    <>
+      <Notices of={[...troubleOf(overview, channels)]} none={`${what} is known to be wrong.`} />
+      <p>
+        <a href="/problems">Problems of the last 90 days, and the messages about them</a>
+      </p>
+    </>
+  );
 }
 
 function Notices({ of: notices, none }: { readonly of: readonly Notice[]; readonly none: string }) {

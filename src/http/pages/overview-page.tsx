@@ -1,7 +1,7 @@
 import { type Overview, overviewOf } from '../../report/overview-report.ts';
 import { openText } from '../../report/run-text.ts';
 import { clockIn, count, plural, roughly, size, time } from '../../report/text.ts';
-import { CHANNEL, type ChannelSeen, seenChannels } from '../../shown/shown-channel.ts';
+import { seenChannels } from '../../shown/shown-channel.ts';
 import { rowsOf } from '../../shown/shown-row.ts';
 import { changesText } from '../../shown/shown-run.ts';
 import { NO_SINKS, SINK } from '../../shown/shown-sink.ts';
@@ -11,7 +11,8 @@ import { Attention, Trouble } from './overview-attention.tsx';
 import { History } from './overview-history.tsx';
 import { Facts } from './page-facts.tsx';
 import { ShownTable } from './page-shown.tsx';
-import type { PageParts, Section, View } from './page-view.ts';
+import type { PageParts, View } from './page-view.ts';
+import { channelSections } from './problems-page.tsx';
 import { RunMark, StartForms } from './runs-page.tsx';
 import { NoRelay } from './sinks-page.tsx';
 import { clipped } from './untrusted-text.tsx';
@@ -167,12 +168,6 @@ function Sinks({ store, overview: { sinks, nowMs } }: OverviewProps & Pick<PageP
   );
 }
 
-function channelSection(channels: readonly ChannelSeen[]): Section[] {
-  if (channels.length === 0) return [];
-  const content = <ShownTable caption="Channels that notifications go to" rows={CHANNEL} all={channels} />;
-  return [{ id: 'channels', title: 'Channels', live: true, content }];
-}
-
 /** Shows how fresh the mirror is, and what needs a decision. */
 export const overview: View = {
   path: '/',
@@ -201,7 +196,7 @@ export const overview: View = {
         },
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} overview={facts} /> },
-        ...channelSection(channels),
+        ...channelSections({ store, channels: configured }),
         { id: 'history', title: 'The last 30 days', content: <History store={store} overview={facts} /> },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         decisionsSection(store, nowMs),

@@ -3,7 +3,6 @@ import * as z from 'zod';
 import type { Range } from '../../store/schema/queries.ts';
 import { RANGE } from '../list-filters.ts';
 import { parameters, parseParameters } from '../parameters.ts';
-import { capitalized } from './untrusted-text.tsx';
 
 /* Lists of pages: a form with the filters that /api has, and links to more of the same. Both work without JavaScript. */
 
@@ -29,17 +28,19 @@ export function askedFor<F extends Filters>(query: URLSearchParams, filters: F):
   return { only: parsed.value as Asked<F>['only'], given, isNewest: Object.keys(range).length === 0 };
 }
 
-/** The values that a filter may have; undefined if that is any text. */
-function valuesOf(filter: z.ZodType): readonly string[] | undefined {
-  const inner = filter instanceof z.ZodOptional ? filter.unwrap() : filter;
-  return inner instanceof z.ZodEnum ? inner.options.map(String) : (filter.meta()?.examples as string[] | undefined);
+/** What is declared of a filter: its name, what it does, and the values that it may have; without them it is any text. */
+function declared(filter: z.ZodType) {
+  const inner = filter instanceof z.ZodOptional ? (filter.unwrap() as z.ZodType) : filter;
+  const { title, description, examples } = { ...inner.meta(), ...filter.meta() };
+  const values = inner instanceof z.ZodEnum ? inner.options.map(String) : (examples as string[] | undefined);
+  return { title, description, values };
 }
 
 function Field({ name, filter, value }: { readonly name: string; readonly filter: z.ZodType; readonly value: string }) {
-  const values = valuesOf(filter);
+  const { title, description, values } = declared(filter);
   return (
-    <span title={filter.description}>
-      <label for={`filter-${name}`}>{capitalized(name)}</label>{' '}
+    <span title={description}>
+      <label for={`filter-${name}`}>{title}</label>{' '}
       {values === undefined ? (
         <input id={`filter-${name}`} name={name} value={value} size={12} />
       ) : (

@@ -11,13 +11,19 @@ import { Shown } from './untrusted-text.tsx';
 /** Characters of a text in a table, and in a fact. */
 const MOST = { cell: 500, fact: 2_000 };
 
-function Part({ said: { text, href, at = null }, most }: { readonly said: Said; readonly most: number }) {
+function Part({ said: { text, href, share, at = null }, most }: { readonly said: Said; readonly most: number }) {
   const words = typeof text === 'number' ? count(text) : text !== undefined && <Shown text={text} most={most} />;
   return (
     <>
       {href === undefined ? words : <a href={href}>{words}</a>}
       {at !== null && text !== undefined && ', '}
       {at !== null && <When at={at} />}
+      {share !== undefined && (
+        <>
+          {' '}
+          <progress max={1} value={Math.min(1, Math.max(0, share))} aria-label={`${text}`} />
+        </>
+      )}
     </>
   );
 }

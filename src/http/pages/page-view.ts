@@ -4,8 +4,10 @@ import { usageError } from '../../base/errors.ts';
 import { wholeNumber } from '../../base/whole-number.ts';
 import type { RunKind } from '../../catalog/run-types.ts';
 import type { Plans } from '../../catalog/tick.ts';
+import type { EffectiveSetting } from '../../operate/effective-settings.ts';
 import type { Rate } from '../../pace/pace.ts';
 import type { ConfiguredChannel } from '../../shown/shown-channel.ts';
+import type { FetcherList } from '../../shown/shown-process.ts';
 import type { MirrorState } from '../../state/mirror-state.ts';
 import type { Store } from '../../store/store.ts';
 import type { Steps } from '../read-steps.ts';
@@ -27,6 +29,12 @@ export interface PageParts {
   readonly overlapMs: number;
   /** The channels of the settings. */
   readonly channels: readonly ConfiguredChannel[];
+  /** The settings of this process, without secrets. */
+  readonly effective: readonly EffectiveSetting[];
+  /** When this server began to serve. */
+  readonly startedAt: number;
+  /** Asks Redis for the fetchers; undefined without Redis. */
+  readonly fetchers?: (() => Promise<FetcherList>) | undefined;
 }
 
 /** The address of a page: the values in its path, and its query. */

@@ -12,6 +12,7 @@ import { createLivePages } from './live.ts';
 import { overview } from './overview-page.tsx';
 import { addAssets } from './page-assets.ts';
 import type { Address, PageParts, Show, View, Visit } from './page-view.ts';
+import { problems } from './problems-page.tsx';
 import { product } from './product-page.tsx';
 import { products } from './products-page.tsx';
 import { run } from './run-page.tsx';
@@ -19,9 +20,23 @@ import { rejected } from './run-rejected.tsx';
 import { runs } from './runs-page.tsx';
 import { sink } from './sink-page.tsx';
 import { sinks } from './sinks-page.tsx';
+import { system } from './system-page.tsx';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview, runs, run, rejected, products, product, changes, sinks, sink, actions];
+const VIEWS: readonly View[] = [
+  overview,
+  runs,
+  run,
+  rejected,
+  products,
+  product,
+  changes,
+  sinks,
+  sink,
+  problems,
+  actions,
+  system,
+];
 
 function addressOf({ params, url }: FastifyRequest): Address {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
@@ -65,8 +80,8 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
       const show = inOneState(view, await visitOf(view, request, parts));
       // Only a document has a title: sections are rendered each second.
       show((content) => {
-        const problems = namedProblems(parts.state()).length;
-        void sendPage(reply, { ...content, problems }, pathname);
+        const open = namedProblems(parts.state()).length;
+        void sendPage(reply, { ...content, problems: open }, pathname);
       });
       return reply;
     });

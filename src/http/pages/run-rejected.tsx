@@ -1,4 +1,3 @@
-import { printableLines } from '../../base/printable.ts';
 import type { Run } from '../../catalog/run-types.ts';
 import { count, plural } from '../../report/text.ts';
 import { REJECTED } from '../../shown/shown-rejected.ts';
@@ -6,34 +5,14 @@ import { labelsOf } from '../../shown/shown-row.ts';
 import type { RejectedRow } from '../../store/rows/runs.ts';
 import type { Store } from '../../store/store.ts';
 import { REJECTED_FILTERS } from '../list-filters.ts';
+import { Body, OPENED } from './page-body.tsx';
 import { askedFor, List, pageOf } from './page-list.tsx';
 import { ShownTable } from './page-shown.tsx';
 import type { Section, View } from './page-view.ts';
 
 /** Items on a page. */
 const LISTED = 50;
-/** Characters of a body that are shown at once, and that can be opened. */
-const SHOWN = 200;
-const OPENED = 4_000;
-
-function Body({ body, length }: RejectedRow) {
-  const text = <code class="body">{printableLines(body.slice(0, SHOWN))}</code>;
-  if (length <= SHOWN) return text;
-  const rest =
-    length > body.length
-      ? `The first ${count(body.length)} of ${count(length)} characters. The SQL view rejected_items has all.`
-      : '';
-  return (
-    <>
-      {text}
-      <details>
-        <summary>{`more of ${count(length)} characters`}</summary>
-        <pre class="body">{printableLines(body)}</pre>
-        {rest}
-      </details>
-    </>
-  );
-}
+const bodyCell = (of: RejectedRow) => <Body {...of} rest="The SQL view rejected_items has all." />;
 
 const NAMES = labelsOf(REJECTED);
 /** A run's own page does not name the run. */
@@ -55,7 +34,7 @@ export const rejected: View = {
             caption="Items that are not valid products, or that show a product in part"
             rows={REJECTED}
             all={shown}
-            cells={{ [NAMES.body]: Body }}
+            cells={{ [NAMES.body]: bodyCell }}
           />
         )}
       </List>
@@ -83,7 +62,7 @@ export function rejectedSection(store: Store, run: Run): Section {
           caption={`${count(rows.length)} of ${plural(unused, 'item')}`}
           rows={OF_RUN}
           all={rows}
-          cells={{ [NAMES.body]: Body }}
+          cells={{ [NAMES.body]: bodyCell }}
         />
         <p class="pages">
           <a href={`/rejected?run=${run.id}`}>All of them, the newest first</a>

@@ -1,17 +1,20 @@
 import { requireSink } from '../../operate/decisions/sink-actions.ts';
 import { holdNumber, type SinkSeen, seenSink } from '../../report/sink-report.ts';
 import { count } from '../../report/text.ts';
+import { productPath } from '../../shown/shown-change.ts';
 import { PARKED } from '../../shown/shown-parked.ts';
-import { jsonOf, rowsOf } from '../../shown/shown-row.ts';
+import { jsonOf, labelsOf, rowsOf } from '../../shown/shown-row.ts';
 import { meaningOf, SINK, sinkPath } from '../../shown/shown-sink.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { PARKED_FILTERS } from '../list-filters.ts';
 import { ActionForm, type ActionFormProps } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
+import { Body, OPENED } from './page-body.tsx';
 import { addressOf, askedFor, FilterForm, pageOf } from './page-list.tsx';
 import { ShownFacts, ShownTable } from './page-shown.tsx';
 import type { Section, View } from './page-view.ts';
+import { curvesSection } from './sink-curves.tsx';
 import { findPreview, previewSection } from './sink-preview-section.tsx';
 import { NoRelay } from './sinks-page.tsx';
 
@@ -119,10 +122,16 @@ function Replay({ name }: { readonly name: string }) {
   );
 }
 
+const { body: SENT } = labelsOf(PARKED);
+
 function parkedSection(store: Store, { id, name }: SinkRow, query: URLSearchParams): Section {
   const { only, given } = askedFor(query, PARKED_FILTERS);
   const { after = 0 } = only;
-  const { shown: events, next } = pageOf(store.sinks.waiting(id, after, MOST + 1, only), MOST, ({ seq }) => seq);
+  const { shown: events, next } = pageOf(
+    store.sinks.waiting(id, after, MOST + 1, only, OPENED),
+    MOST,
+    ({ seq }) => seq,
+  );
   const isWhole = after === 0 && Object.keys(given).length === 0;
   const content = (
     <>
@@ -141,6 +150,8 @@ function parkedSection(store: Store, { id, name }: SinkRow, query: URLSearchPara
           rows={PARKED}
           all={events}
           cells={{
+            [SENT]: ({ body, length, vbid, seq }) =>
+              body !== null && <Body body={body} length={length} rest={`All of it: ${productPath(vbid, seq)}`} />,
             Decision: ({ seq, state }) =>
               state === 'refused' && (
                 <ActionForm
@@ -186,6 +197,7 @@ export const sink: View = {
       title: `Sink ${row.name}`,
       sections: [
         { id: 'state', live: true, content: state },
+        curvesSection(store, row.id, nowMs),
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={seen} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
         previewSection(visit, seen.view),

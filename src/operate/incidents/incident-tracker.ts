@@ -1,5 +1,5 @@
 import { problemText } from '../../report/problem-text.ts';
-import { type StateLimits, stateOf } from '../../state/mirror-state.ts';
+import { type MirrorState, type StateLimits, stateOf } from '../../state/mirror-state.ts';
 import { nameOf, problemsOf, quietMs } from '../../state/problems.ts';
 import type { DeliverOptions } from './deliver.ts';
 import { episodeText } from './message-text.ts';
@@ -19,6 +19,8 @@ import { episodeText } from './message-text.ts';
 export const CHECK_MS = 30_000;
 
 const DAY_MS = 86_400_000;
+/** How often to note how far each sink is: a day of points is a curve. */
+const POINT_MS = 5 * 60_000;
 /** How long ended episodes are kept. */
 const KEEP_MS = 90 * DAY_MS;
 
@@ -42,10 +44,25 @@ function older(ages: Ages, topics: readonly { readonly topic: string }[]): Ages 
 export function createWatch({ store, leased, clock, log, channels, ...options }: WatchOptions): () => void {
   let present: Ages = new Map();
   let absent: Ages = new Map();
+  let pointAt: number | null = null;
+
+  /** Notes how far each sink is, for the curves of its page. */
+  function notePoints({ sinks, nowMs: at }: MirrorState): void {
+    if (pointAt !== null && Math.abs(at - pointAt) < POINT_MS) return;
+    pointAt = at;
+    const known = sinks.filter(({ row }) => row.configured);
+    if (known.length === 0) return;
+    leased.write(({ points }) => {
+      for (const { row, lagRecords } of known)
+        points.note({ sinkId: row.id, at, behind: lagRecords, delivered: row.delivered });
+      points.prune(at - DAY_MS);
+    });
+  }
 
   return () => {
     const now = clock.now();
     const state = store.read(() => stateOf(store, now, options));
+    notePoints(state);
     const found = problemsOf(state).map((problem) => ({ ...problem, topic: nameOf(problem), problem }));
     const open = store.episodes.open();
     const fresh = found.filter(({ topic, begins }) => begins && !open.some((one) => one.topic === topic));

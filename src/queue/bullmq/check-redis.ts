@@ -70,7 +70,7 @@ function queueError(where: string, error: unknown, login: string, mayFailOver = 
   const message = `${where} ${isAnswer ? 'refuses a command' : 'cannot be reached'}: ${cause}`;
   const mayPass = mayFailOver && /\bREADONLY\b/.test(cause);
   if (isAnswer && LASTING.test(cause) && !mayPass) {
-    return misconfigured(message, 'See docs/redis.md for what Redis must allow.');
+    return misconfigured(message, 'See docs/machines.md for what Redis must allow.');
   }
   const distrust = distrustOf(error);
   if (distrust !== null) return misconfigured(message, distrust.hint);

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { hostname } from 'node:os';
 import type { Job, Queue } from 'bullmq';
 import { backoffMs } from '../../base/backoff.ts';
 import { CatchwordError } from '../../base/errors.ts';
@@ -22,6 +23,7 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
+import { fetcherName } from './list-fetchers.ts';
 import { createFetcherTurns } from './redis-pace.ts';
 
 type Refusal = Parameters<Pacer['heed']>[0];
@@ -43,6 +45,7 @@ export async function startFetcher(options: FetcherOptions) {
   const { redisUrl, concurrency, clock, log, keeper, trouble = createRedisTrouble(options) } = options;
   await checkRedis(redisUrl);
   const names = queueNames(options);
+  const name = fetcherName(process.pid, hostname());
   const stop = new AbortController();
   // Each active job adds a listener.
   setMaxListeners(0, stop.signal);
@@ -96,7 +99,7 @@ export async function startFetcher(options: FetcherOptions) {
     });
   }
 
-  const fetching = startWorker({ ...options, trouble }, names.fetch, work, { concurrency });
+  const fetching = startWorker({ ...options, trouble }, names.fetch, work, { concurrency, name });
   const turns = createFetcherTurns(fetching.connection, options.source, { clock, trouble });
   // The queue heeds the errors of the client, too.
   const client: Pacer = { acquire: turns.acquire, succeeded: () => {}, heed: async () => {} };

@@ -1,4 +1,4 @@
-import type { Queries } from '../schema/queries.ts';
+import { inRange, type Queries, type Range } from '../schema/queries.ts';
 import type { episodes, notices } from '../schema/schema.ts';
 
 /** Something that is wrong, or was. See schema.ts. */
@@ -28,13 +28,43 @@ export interface ChannelState {
   readonly nextTryAt: number | null;
 }
 
+/** What became of a message about an episode. */
+export type SentNotice = Readonly<
+  Omit<typeof notices.$inferSelect, 'episodeId' | 'firstTriedAt'> & { state: 'delivered' | 'given up' | 'waiting' }
+>;
+
+/** Which episodes: about a topic, and those that are open or over. */
+export interface EpisodeFilter {
+  readonly topic?: string | undefined;
+  readonly state?: 'open' | 'ended' | undefined;
+}
+
 const IS_WAITING = 'delivered_at IS NULL AND next_try_at > 0';
 
 type EpisodeReader = ReturnType<typeof createEpisodeReader>;
 
 export function createEpisodeReader({ rows, number }: Queries) {
   const columns = 'topic, message, began_at AS beganAt, ended_at AS endedAt';
+  const list = inRange((order) =>
+    rows<[Required<Range> & { limit: number; only: string }], Episode>(
+      `SELECT id, ${columns} FROM episodes WHERE id < :before AND id > :after
+       AND topic = coalesce(:only ->> 'topic', topic)
+       AND iif(ended_at IS NULL, 'open', 'ended') = coalesce(:only ->> 'state', iif(ended_at IS NULL, 'open', 'ended'))
+       ORDER BY id ${order} LIMIT :limit`,
+    ),
+  );
   return {
+    /** Episodes within a range that are so. */
+    list: (limit: number, only: Range & EpisodeFilter = {}) => {
+      const { query, range } = list(only);
+      return query({ ...range, limit, only: JSON.stringify(only) });
+    },
+    /** The messages about an episode. */
+    messages: rows<[id: number], SentNotice>(
+      `SELECT channel, phase, attempts, next_try_at AS nextTryAt, delivered_at AS deliveredAt, error,
+         CASE WHEN delivered_at IS NOT NULL THEN 'delivered' WHEN next_try_at = 0 THEN 'given up' ELSE 'waiting' END AS state
+       FROM notices WHERE episode_id = ? ORDER BY phase, channel`,
+    ),
     /** Episodes that have not ended, oldest first. */
     open: rows<[], Episode>(`SELECT id, ${columns} FROM episodes WHERE ended_at IS NULL ORDER BY id`),
     /** How many episodes of the topic began since a time. */

@@ -58,6 +58,10 @@ export interface WaitingEvent extends Omit<ParkedEvent, 'change' | 'state'> {
   readonly op: ChangeOp;
   /** The product's newest title. */
   readonly title: string | null;
+  /** The beginning of the product as it was sent; null: it was removed, or no body was asked for. */
+  readonly body: string | null;
+  /** Characters of all of it. */
+  readonly length: number;
 }
 
 /** Which parked events: in a state, and of a product. */
@@ -102,9 +106,10 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     `SELECT count(*) FROM
        (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
   );
-  type Waiting = { id: number; after: number; limit: number; state: string | null; vbid: string | null };
+  type Waiting = { id: number; after: number; limit: number; chars: number } & Record<'state' | 'vbid', string | null>;
   const waiting = rows<[Waiting], WaitingEvent>(
-    `SELECT seq, parked.vbid, change ->> 'op' AS op, state, reason, at, freed, ${listed('title')}
+    `SELECT seq, parked.vbid, change ->> 'op' AS op, state, reason, at, freed, ${listed('title')},
+         iif(:chars > 0, substr(change ->> 'body', 1, :chars), NULL) AS body, length(coalesce(change ->> 'body', '')) AS length
        FROM parked LEFT JOIN products ON products.vbid = parked.vbid
        WHERE sink_id = :id AND seq > :after AND state IN ('refused', 'waiting', 'ready')
          AND state = coalesce(:state, state) AND parked.vbid = coalesce(:vbid, parked.vbid) ORDER BY seq LIMIT :limit`,
@@ -122,9 +127,12 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
       return row?.opened === true && row.identity === identity;
     },
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
-    /** Events after `seq` that wait for a decision or for their delivery, oldest first. A limit below 0 is none. */
-    waiting: (id: number, after: number, limit: number, only: ParkedFilter = {}) =>
-      waiting({ id, after, limit, state: only.state ?? null, vbid: only.vbid ?? null }),
+    /**
+     * Events after `seq` that wait for a decision or for their delivery, oldest first. A limit below 0 is none.
+     * @param chars characters of each body; default: none
+     */
+    waiting: (id: number, after: number, limit: number, only: ParkedFilter = {}, chars = 0) =>
+      waiting({ id, after, limit, chars, state: only.state ?? null, vbid: only.vbid ?? null }),
     /** Counts at most `limit`. */
     parkedCount: (id: number, limit = -1) => parkedCount(id, limit),
     freed: rows<[id: number, state: 'ready' | 'delivered'], Pick<ParkedEvent, 'seq' | 'freed'>>(

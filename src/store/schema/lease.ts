@@ -17,6 +17,8 @@ export interface Holder extends Partial<StartedSettings> {
   readonly pidNamespace: string | null;
   /** Whether it had the system's lock of this lease when it renewed the lease last. It keeps the lock while it lives. */
   readonly isLocked?: boolean;
+  /** When it got the lease. */
+  readonly since?: number;
 }
 
 /** One row of the table for each lease. See writers.ts for what each protects. */
@@ -92,6 +94,7 @@ export function createLease<Writer>(
   let unlock: (() => void) | null | undefined;
   /** The epoch of a holder that was found alive by its lock, which is tried once for the same reason. */
   let alive = 0;
+  let since: number | undefined;
   const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
   // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
   const longestMs = LEASE_TTL_MS + LOCK_WAIT_MS;
@@ -107,7 +110,7 @@ export function createLease<Writer>(
 
   /** This process as a holder. Somebody may have removed the file of its lock: then the lock shows nothing. */
   const selfText = () =>
-    JSON.stringify({ ...self, ...started(), isLocked: unlock != null && lock !== null && isFileHeld(lock) });
+    JSON.stringify({ ...self, ...started(), since, isLocked: unlock != null && lock !== null && isFileHeld(lock) });
 
   /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
@@ -158,6 +161,7 @@ export function createLease<Writer>(
         const other = holder(nowMs);
         if (other === null) {
           if (unlock === undefined) unlock = lock === null ? null : tryToHold(lock);
+          since = nowMs;
           return leased(take({ id, holder: selfText(), until: nowMs + LEASE_TTL_MS }));
         }
         const hint = 'Wait until it ends, or see what it does: npx catchword status.';

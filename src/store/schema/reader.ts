@@ -9,6 +9,7 @@ import { createRecentRunReader } from '../rows/recent-runs.ts';
 import { createRemovalReader } from '../rows/removals.ts';
 import { createRunReader } from '../rows/runs.ts';
 import { createScheduleReader } from '../rows/served-ticks.ts';
+import { createPointReader } from '../rows/sink-points.ts';
 import { createSinkReader } from '../rows/sink-rows.ts';
 import { createSourceReader, createWatermarkReader } from '../rows/source-state.ts';
 import type { Queries } from './queries.ts';
@@ -33,6 +34,7 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     search: createSearch(queries),
     actions: createActionReader(queries),
     episodes: createEpisodeReader(queries),
+    points: createPointReader(queries),
   };
 }
 

@@ -182,6 +182,24 @@ export const parked = sqliteTable(
   (table) => [primaryKey({ columns: [table.sinkId, table.seq] })],
 );
 
+/**
+ * How a sink was, every few minutes for a day: pages draw it.
+ * - behind: changes that it had not confirmed
+ * - delivered: as in sinks
+ */
+export const sinkPoints = sqliteTable(
+  'sink_points',
+  {
+    sinkId: integer('sink_id')
+      .notNull()
+      .references(() => sinks.id, { onDelete: 'cascade' }),
+    at: integer('at').notNull(),
+    behind: integer('behind').notNull(),
+    delivered: integer('delivered').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sinkId, table.at] })],
+);
+
 /** Records that a sink missed, because they were pruned while it did not hold the log: after `after`, up to `up_to`. */
 export const sinkGaps = sqliteTable(
   'sink_gaps',

@@ -6,6 +6,7 @@ import { createProductWriter, type ProductReader, type ProductWriter } from '../
 import { createRemovalWriter, type RemovalReader, type RemovalWriter } from '../rows/removals.ts';
 import type { RunReader } from '../rows/runs.ts';
 import { createScheduleWriter } from '../rows/served-ticks.ts';
+import { createPointWriter } from '../rows/sink-points.ts';
 import { createPaceWriter, createSourceWriter, createWatermarkWriter } from '../rows/source-state.ts';
 import { createRunWriter, type RunWriter } from '../rows/write-runs.ts';
 import { createSinkPruning, createSinkRequests, createSinkWriter } from '../rows/write-sinks.ts';
@@ -20,7 +21,7 @@ import type { Transact } from './transaction.ts';
  * - keeper: products, changes, runs, passes, checkpoints, rejected, missing, held_removals and mirror. When it prunes
  *   the log it also disables sinks and notes sink_gaps.
  * - relay: sinks, sink_views, parked, sink_gaps.
- * - daemon: episodes, notices. It also shows which daemon is active.
+ * - daemon: episodes, notices, sink_points. It also shows which daemon is active.
  *
  * Without a lease, every process may write schedule_ticks, and the retry, the pauses and the rate limit in mirror; and
  * actions, because who decides records it, and only one process can end an asked one.
@@ -50,7 +51,11 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
       actions,
     },
     relay: { ...reader, sinks: createSinkWriter(queries, reader.sinks) },
-    daemon: { ...reader, episodes: createEpisodeWriter(queries, reader.episodes) },
+    daemon: {
+      ...reader,
+      episodes: createEpisodeWriter(queries, reader.episodes),
+      points: createPointWriter(queries, reader.points),
+    },
     request: {
       ...reader,
       sinks: createSinkRequests(queries, reader.sinks),

@@ -8,7 +8,7 @@ import { Command, Option } from 'commander';
 import { renameDurably } from '../../../base/durable-names.ts';
 import { usageError } from '../../../base/errors.ts';
 import { printableLines } from '../../../base/printable.ts';
-import { configuredSource, eventText, oneLine } from '../../../catalog/event.ts';
+import { configuredSource, oneLine } from '../../../catalog/event.ts';
 import { PART_NAMES, type Part } from '../../../catalog/fields.ts';
 import { parquetChunks } from '../../../catalog/parquet-chunks.ts';
 import { plural, size } from '../../../report/text.ts';
@@ -16,7 +16,7 @@ import { approvedTo } from '../../../state/mirror-state.ts';
 import { checkedTarget, partOf, withOwnFile } from '../../../store/file/back-up.ts';
 import { backupFailed } from '../../../store/file/copy-mirror.ts';
 import { copyInterrupted } from '../../../store/file/copy-subprocess.ts';
-import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts';
+import { changesUpTo } from '../../../store/history/history.ts';
 import { idAt } from '../../../store/history/log-position.ts';
 import { type Moment, parseMoment, seqOf } from '../../../store/history/moment.ts';
 import { eventSource } from '../../../store/rows/source-state.ts';
@@ -35,7 +35,6 @@ interface Options extends JsonOption, GivenView {
   readonly format?: Format;
   readonly at?: Moment;
   readonly approved?: boolean;
-  readonly changes?: { readonly after: number; readonly upTo: number | undefined };
   readonly view?: Part;
   readonly excel?: boolean;
   readonly replace?: boolean;
@@ -45,18 +44,7 @@ const HELP = `
 Writes every product as of one change, which it prints: continue from there with catchword changes --after SEQ.
 
   catchword export catalog.csv --where "format = 'ePub'" --fields vbid,title,publisher
-  catchword export prices.parquet --view prices
-  catchword export --changes 1200.. | jq .subject`;
-
-function rangeOf(text: string): Options['changes'] {
-  const [, from, to] = /^(\d{1,15})\.\.(\d{1,15})?$/.exec(text) ?? [];
-  const range = { after: Number(from), upTo: to === undefined ? undefined : Number(to) };
-  if (from !== undefined && range.after <= (range.upTo ?? range.after)) return range;
-  throw usageError(
-    `--changes: ${JSON.stringify(text)} is not a range`,
-    'Write FROM.. or FROM..TO, such as 1200..1300.',
-  );
-}
+  catchword export prices.parquet --view prices`;
 
 type Chunks = Iterable<string | Uint8Array>;
 
@@ -108,7 +96,7 @@ async function writeFile(
 }
 
 /** What a file name and the options say of the form of the data. @throws CatchwordError USAGE */
-function formOf(file: string | undefined, { format: given, changes, excel, replace }: Options) {
+function formOf(file: string | undefined, { format: given, excel, replace }: Options) {
   const name = basename(file?.toLowerCase() ?? '');
   const [, end, zip] = /(?:\.(ndjson|jsonl|csv|parquet))?(\.gz)?$/.exec(name) ?? [];
   const format = given ?? FORMATS.find((one) => one === end) ?? 'ndjson';
@@ -116,7 +104,6 @@ function formOf(file: string | undefined, { format: given, changes, excel, repla
   const wrong = [
     isUnknown && `the end of ${file} names no format: use .ndjson, .csv or .parquet, or --format`,
     replace === true && file === undefined && '--replace needs a file',
-    changes !== undefined && format !== 'ndjson' && `--changes cannot be written as ${format}: events are nested`,
     excel === true && format !== 'csv' && `--excel is not for ${format}`,
     format === 'parquet' && (file === undefined || zip !== undefined) && 'parquet needs a file, without .gz',
   ].find((one) => one !== false);
@@ -124,7 +111,7 @@ function formOf(file: string | undefined, { format: given, changes, excel, repla
   return { format, isZipped: zip !== undefined };
 }
 
-/** What is exported, up to which change, and how many products or events so far. */
+/** What is exported, as of which change, and how many products so far. */
 interface Export {
   readonly store: Store;
   readonly seq: number;
@@ -151,15 +138,7 @@ function* productLines(job: Export): Chunks {
   for (const texts of textsOf(job)) yield texts.map(({ text }) => `${oneLine(text)}\n`).join('');
 }
 
-function* eventLines(job: Export, after: number): Chunks {
-  for (const changes of changesUpTo(job.store, job.seq, after)) {
-    job.count += changes.length;
-    yield changes.map((change) => `${eventText(change, job.store.incarnation, job.source)}\n`).join('');
-  }
-}
-
-function chunksOf(job: Export, format: Format, { changes, view: part, excel = false }: Options): Chunks {
-  if (changes !== undefined) return eventLines(job, changes.after);
+function chunksOf(job: Export, format: Format, { view: part, excel = false }: Options): Chunks {
   if (format === 'ndjson' && part === undefined) return productLines(job);
   const { store, seq, source, view } = job;
   const { where = null, fields = null } = view ?? {};
@@ -176,15 +155,13 @@ function chunksOf(job: Export, format: Format, { changes, view: part, excel = fa
 
 async function exportTo(context: CommandContext, given: string | undefined, options: Options): Promise<void> {
   const file = given === '-' ? undefined : given;
-  const { at, changes } = options;
+  const { at } = options;
   const { format, isZipped } = formOf(file, options);
   const view = readerView(options, '--');
   await onMirror(context, 'read', async (store, config) => {
     store.keepFewPages();
-    const newest = store.changes.lastSeq();
-    const last =
-      (options.approved === true ? approvedTo(store) : changes?.upTo) ?? Math.max(newest, changes?.after ?? 0);
-    const seq = at === undefined ? requireKnownSeq('--changes', last, newest) : seqOf(store, '--at', at);
+    const last = options.approved === true ? approvedTo(store) : store.changes.lastSeq();
+    const seq = at === undefined ? last : seqOf(store, '--at', at);
     const source = eventSource(store.source, configuredSource(config.baseUrl));
     const job: Export = { store, seq, source, view, absence: createAbsence(view?.paths ?? []), count: 0 };
     const chunks = chunksOf(job, format, options);
@@ -198,15 +175,14 @@ async function exportTo(context: CommandContext, given: string | undefined, opti
     const none = isEmpty ? [noneText(job.absence.seen())] : [];
     const warnings = [...(failed > 0 ? [warning] : []), ...absent.map(absentText), ...none];
     for (const line of warnings) context.stderr.write(`${printableLines(line)}\n`);
-    const [what, as] = changes === undefined ? ['product', 'as of'] : ['change', 'up to'];
     const id = idAt(store, seq, view?.digest);
-    const done = `${plural(job.count, what)} ${as} change ${seq} (${id})`;
+    const done = `${plural(job.count, 'product')} as of change ${seq} (${id})`;
     if (file === undefined) return void context.stderr.write(`${done}\n`);
     const json = {
       file: resolve(file),
       format,
       bytes,
-      [`${what}s`]: job.count,
+      products: job.count,
       seq,
       id,
       source,
@@ -236,9 +212,9 @@ export function exportCommand(context: CommandContext): Command {
         .conflicts('fields'),
     )
     .addOption(
-      new Option('--changes <range>', 'the changes after FROM, instead of products: FROM.. or FROM..TO')
-        .argParser(rangeOf)
-        .conflicts(['at', 'approved', 'where', 'fields', 'view']),
+      new Option('--changes <range>').hideHelp().argParser(() => {
+        throw usageError('export --changes is now a command', 'Use: npx catchword changes --after FROM --to TO.');
+      }),
     )
     .option('--excel', 'CSV for Excel: byte order mark, semicolons, no formulas')
     .option('--json', 'print one JSON document about the file')
