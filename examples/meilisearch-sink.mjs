@@ -149,26 +149,24 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       await save({ ...stored, ...mark, fill: null }, signal);
     },
 
-    verify() {
-      return {
-        compares: { fast: null, deep: 'every member of each document' },
-        digestOf: ({ body }) => digestOf(JSON.parse(body)),
-        async *products(_deep, _buckets, mark, signal) {
-          for (let offset = 0, total = 1; offset < total; offset += 1_000) {
-            const page = await call(signal, 'GET', `${documents}?limit=1000&offset=${offset}`);
-            yield page.results.map(({ [KEY]: id, catchword_fill: _, ...product }) => ({
-              vbid: keyOf(String(id), product),
-              digest: digestOf(product),
-            }));
-            total = page.total;
-          }
-          const { generation, cursor } = (await readPosition(signal)) ?? {};
-          if (generation !== mark.generation || cursor !== mark.cursor)
-            throw new SinkError('unavailable', `another process has moved the position of ${index}`);
-        },
-        repair: (events, extra, mark, signal) =>
-          this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal),
-      };
+    digests: { digestOf: ({ body }) => digestOf(JSON.parse(body)) },
+
+    async *list(_listing, _buckets, mark, signal) {
+      for (let offset = 0, total = 1; offset < total; offset += 1_000) {
+        const page = await call(signal, 'GET', `${documents}?limit=1000&offset=${offset}`);
+        yield page.results.map(({ [KEY]: id, catchword_fill: _, ...product }) => ({
+          vbid: keyOf(String(id), product),
+          digest: digestOf(product),
+        }));
+        total = page.total;
+      }
+      const { generation, cursor } = (await readPosition(signal)) ?? {};
+      if (generation !== mark.generation || cursor !== mark.cursor)
+        throw new SinkError('unavailable', `another process has moved the position of ${index}`);
+    },
+
+    async apply(events, extra, mark, signal) {
+      await this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal);
     },
 
     async drop(signal) {

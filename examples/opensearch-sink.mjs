@@ -145,26 +145,24 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       }
       await save({ ...stored._source, ...mark, fill: null }, signal);
     },
-    verify: () => ({
-      compares: { fast: null, deep: 'every member of each document' },
-      digestOf: ({ body }) => digestOf(JSON.parse(body)),
-      async *products(_deep, _buckets, _mark, signal) {
-        for await (const hits of scroll(signal, true))
-          yield hits.map((hit) => ({ vbid: keyOf(hit), digest: digestOf(hit._source) }));
-        const { _seq_no } = await call(signal, 'GET', place, undefined, { accept: [404] });
-        if (_seq_no !== stored._seq_no)
-          throw new SinkError('unavailable', `another process has moved the position of ${index}`);
-      },
-      /** Without versions of ours, because the engine has the same ones, or newer ones: it adds 1 to what it has. */
-      async repair(events, extra, mark, signal) {
-        const lines = events.flatMap(({ vbid, body }) => [
-          `{"index":{"_id":${JSON.stringify(idOf(vbid))}}}`,
-          body.replace(/[\r\n]+/g, ' '),
-        ]);
-        await bulk([...lines, ...extra.map((vbid) => `{"delete":{"_id":${JSON.stringify(idOf(vbid))}}}`)], signal);
-        await save({ ...stored._source, ...mark }, signal);
-      },
-    }),
+    digests: { digestOf: ({ body }) => digestOf(JSON.parse(body)) },
+    async *list(_listing, _buckets, _mark, signal) {
+      for await (const hits of scroll(signal, true))
+        yield hits.map((hit) => ({ vbid: keyOf(hit), digest: digestOf(hit._source) }));
+      const { _seq_no } = await call(signal, 'GET', place, undefined, { accept: [404] });
+      if (_seq_no !== stored._seq_no)
+        throw new SinkError('unavailable', `another process has moved the position of ${index}`);
+    },
+    /** Without versions of ours, because the engine has the same ones, or newer ones: it adds 1 to what it has. */
+    async apply(events, extra, mark, signal) {
+      const lines = events.flatMap(({ vbid, body }) => [
+        `{"index":{"_id":${JSON.stringify(idOf(vbid))}}}`,
+        body.replace(/[\r\n]+/g, ' '),
+      ]);
+      lines.push(...extra.map((vbid) => `{"delete":{"_id":${JSON.stringify(idOf(vbid))}}}`));
+      if (lines.length > 0) await bulk(lines, signal);
+      await save({ ...stored._source, ...mark }, signal);
+    },
     /** Creates the index again, because the engine remembers the versions of documents that are deleted alone. */
     async drop(signal) {
       const [[name, { aliases, mappings, settings }]] = Object.entries(await call(signal, 'GET', index));

@@ -164,26 +164,24 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       await save({ ...stored, ...mark, fill: 0 }, signal);
     },
 
-    verify() {
-      return {
-        compares: { fast: null, deep: 'every member of each document' },
-        digestOf: ({ body }) => digestOf({ ...JSON.parse(body), id: undefined }),
-        async *products(_deep, _buckets, mark, signal) {
-          const body = await call(signal, 'GET', `${documents}/export`, undefined, { whole: false });
-          let rest = '';
-          for await (const piece of body.pipeThrough(new TextDecoderStream())) {
-            const lines = `${rest}${piece}`.split('\n');
-            rest = lines.pop();
-            yield lines.map(productIn);
-          }
-          if (rest !== '') yield [productIn(rest)];
-          const { generation, cursor } = (await read(signal, `${positions}/position`)) ?? {};
-          if (generation !== mark.generation || cursor !== mark.cursor)
-            throw new SinkError('unavailable', `another process has moved the position of ${collection}`);
-        },
-        repair: (events, extra, mark, signal) =>
-          this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal),
-      };
+    digests: { digestOf: ({ body }) => digestOf({ ...JSON.parse(body), id: undefined }) },
+
+    async *list(_listing, _buckets, mark, signal) {
+      const body = await call(signal, 'GET', `${documents}/export`, undefined, { whole: false });
+      let rest = '';
+      for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+        const lines = `${rest}${piece}`.split('\n');
+        rest = lines.pop();
+        yield lines.map(productIn);
+      }
+      if (rest !== '') yield [productIn(rest)];
+      const { generation, cursor } = (await read(signal, `${positions}/position`)) ?? {};
+      if (generation !== mark.generation || cursor !== mark.cursor)
+        throw new SinkError('unavailable', `another process has moved the position of ${collection}`);
+    },
+
+    async apply(events, extra, mark, signal) {
+      await this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal);
     },
 
     /** Keeps the collection itself, because it has your fields. */

@@ -8,7 +8,7 @@ export const INCOMPARABLE: Readonly<Record<string, string>> = {
 };
 /** Why a store of a kind that can be compared cannot be repaired. */
 export function unrepairableText(kind: string): string {
-  return kind === 'module' ? 'its module has no repair' : 'events are only added to it';
+  return kind === 'module' ? 'its module has no apply' : 'events are only added to it';
 }
 
 /** What to do about such a store. */

@@ -20,7 +20,7 @@ import { forecastView } from './view-forecast.ts';
  *   a changed view                                                             counted by settle-view.ts
  *   the end of a fill removes what it did not deliver (a fill itself           counted by the store (`filled`), judged here
  *   delivers no removals to a store that can say that)
- *   a repair                                                                   counted by compare-store.ts
+ *   a repair                                                                   counted by reconcile.ts
  *
  * All ask `tooMany`. docs/held.md has the same as a table. A run goes on writing while its changes are delivered. So some may
  * leave before it exceeds the limit: never more than the limit. Removals that the source announced, or an operator approved,

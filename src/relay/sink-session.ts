@@ -8,18 +8,19 @@ import type { FeedContext } from './feed-context.ts';
 import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
 import { isOfThisHistory, reconcile } from './resume-position.ts';
-import { type Filled, type Mark, type Opened, type Sink, SinkError } from './sink.ts';
+import { type Filled, type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
 import { transitionAt } from './store-contents.ts';
 import { markSchema } from './stored-mark.ts';
 import { answerWithin } from './with-timeout.ts';
+import { wrapListed } from './wrap-listed.ts';
 
 /**
  * For safety: sinks have shorter deadlines of their own. When the relay stops, it waits for deliveries only, so that they
  * are not repeated; it abandons every other call at once.
  */
 const CALL_TIMEOUT_MS = 120_000;
-/** Removing the rows that a fill did not deliver reads the whole table. */
-const FILL_END_TIMEOUT_MS = 1_800_000;
+/** A store may have to read all that it has. For safety: stores have shorter deadlines for their statements. */
+const LIST_TIMEOUT_MS = 1_800_000;
 const RECHECK_MS = 300_000;
 
 const openedSchema = markSchema.extend({ refill: z.string().optional() }).nullable();
@@ -128,7 +129,7 @@ function createPreparation({ config, log, errorText }: FeedContext, sink: Sink) 
 /** What the store has before the end of a fill; null if no fill is to end. */
 async function filledOf({ stopping }: FeedContext, sink: Sink, kept: readonly string[]): Promise<Filled | null> {
   const call = async (deadline: AbortSignal) => (await sink.filled?.(kept, deadline)) ?? null;
-  return await answerWithin(FILL_END_TIMEOUT_MS, call, stopping);
+  return await answerWithin(LIST_TIMEOUT_MS, call, stopping);
 }
 
 /**
@@ -183,7 +184,8 @@ export async function openSession(context: FeedContext) {
     close,
     ...createExit(context),
     prepareNext: createPreparation(context, sink),
-    verify: sink.verify?.bind(sink),
+    /** Compares and repairs the store; `apply` below repairs it between two deliveries. */
+    listed: wrapListed(sink, (_signal, work) => answerWithin(LIST_TIMEOUT_MS, work, stopping)),
     /** The last mark that the store got. */
     stored: (): Mark => stored,
     hasFillEnded: (): boolean => hasFillEnded,
@@ -201,6 +203,13 @@ export async function openSession(context: FeedContext) {
       context.search.accepted(sink.batch.events);
       const isFast = context.batchSize.delivered(size, sink.batch.events);
       if (isFast) context.log.info({ sink: config.name }, 'sink gets full batches again');
+    },
+
+    /** Makes products as the events say, removes the extra ones, and leaves the mark in the store. */
+    apply: async (events: readonly SinkEvent[], extra: readonly string[], mark: Mark): Promise<void> => {
+      leased.check();
+      await session.listed.apply?.(events, extra, mark, stopping);
+      stored = mark;
     },
 
     /** Checks every few minutes that the store still holds what it confirmed. @throws SinkError if it does not */
@@ -232,7 +241,7 @@ export async function openSession(context: FeedContext) {
         if (holdFillEnd(context, row, filled)) return;
       }
       leased.check();
-      await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), stopping);
+      await answerWithin(LIST_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), stopping);
       stored = mark;
       hasFillEnded = true;
       if (row.held?.why === 'fill') writeIf(context, row, ({ sinks }) => sinks.release(row.id));

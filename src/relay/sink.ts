@@ -70,11 +70,21 @@ export interface StoredSize {
   readonly option: string;
 }
 
-/** What a store has of one living product, for `sink verify`. */
+/** How much a list of products has to tell. */
+export interface Listing {
+  /** Everything that the store has of a product; false: its key is enough. */
+  readonly whole: boolean;
+  /** Whether positions are compared, too: `seq`, the number of a product's newest change. Not if a view hides changes. */
+  readonly positions: boolean;
+}
+
+/** What a store has of one living product. */
 export interface StoredProduct {
   readonly vbid: string;
-  /** 15 hex digits (60 bits): the first ones of an MD5 of what is compared. */
-  readonly digest: string;
+  /** Its JSON, for a `whole` list of a store without `digests`. */
+  readonly body?: string;
+  /** From a store with `digests`: 15 hex digits (60 bits), as its `digestOf` makes them. */
+  readonly digest?: string;
   /** Only parts of it are there, such as rows of prices: it is extra if it should not be there, and else missing. */
   readonly isRest?: boolean;
 }
@@ -85,35 +95,23 @@ export interface BucketSum {
   readonly sum: bigint;
 }
 
-/**
- * Compares a store with its source. The relay calls it between two deliveries, while the store is what the deliveries up to
- * `mark`, the last one that the store got, made of it. A fast pass compares keys, and `seq` if there are `positions`; a deep
- * one everything that the store has of a product. Rows of removed products are not products.
- */
-export interface Verifier {
-  /** For people, such as "keys and positions": what a fast pass compares, null if every pass is deep; and what a deep one does. */
-  readonly compares: { readonly fast: string | null; readonly deep: string };
+/** Lets a store compare by itself. Without it, the relay makes the digests, of what `list` yields. */
+export interface Digests {
   /** The digest that the store should have of the product that an event brings. */
-  digestOf(event: SinkEvent, deep: boolean): string;
-  /** Optional, for a store that can add: by bucket, of which those without products may be missing. Without it, the relay reads all products. */
-  sums?(deep: boolean, mark: Mark, signal: AbortSignal): Promise<ReadonlyMap<number, BucketSum>>;
+  digestOf(event: SinkEvent, listing: Listing): string;
+  /** Optional. What a listing compares, for people, such as "keys and positions"; null: `sink verify` always asks for whole products. */
+  compares?(listing: Listing): string | null;
+  /** Optional, for a store that can add: by bucket, of which those without products may be missing. */
+  sums?(listing: Listing, mark: Mark, signal: AbortSignal): Promise<ReadonlyMap<number, BucketSum>>;
   /**
-   * The living products of these buckets (null: all), in any order.
-   * @throws SinkError unavailable if the store's mark is not `mark` any more
+   * Optional, for a store that has more than a text of each product. Of products that differ, by key: the columns or parts
+   * with another content, without values.
    */
-  products(
-    deep: boolean,
-    buckets: ReadonlySet<number> | null,
-    mark: Mark,
+  differences?(
+    events: readonly SinkEvent[],
+    listing: Listing,
     signal: AbortSignal,
-  ): AsyncIterable<readonly StoredProduct[]>;
-  /**
-   * Optional, for a store that has more than a text of each product. Of products that a deep pass found to differ, by key:
-   * the columns or parts with another content, without values.
-   */
-  differences?(events: readonly SinkEvent[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Optional. Makes these products as the events say, whatever their position in the store, and removes the extra keys; the mark stays. */
-  repair?(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
 /** What a store has before the end of a fill, in living products. */
@@ -180,11 +178,24 @@ export interface Sink {
    */
   prepareNext?(events: readonly SinkEvent[]): Promise<void>;
   /**
-   * Optional. Returns the calls of `catchword sink verify`, for use while the sink is open.
-   * @param positions whether the store has the `seq` of each product's newest change; false if a view hid changes: then no
-   *   pass may compare positions
+   * Optional. Yields the living products of these buckets (null: all), in any order. The relay calls it between two
+   * deliveries, while the store is what the deliveries up to `mark`, its last one, made of it. Rows of removed products are
+   * not products.
+   * @throws SinkError unavailable if the store's mark is not `mark` any more
    */
-  verify?(positions: boolean): Verifier;
+  list?(
+    listing: Listing,
+    buckets: ReadonlySet<number> | null,
+    mark: Mark,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly StoredProduct[]>;
+  /** Optional. Makes `list` faster, or lets it compare something else than the JSON. */
+  readonly digests?: Digests;
+  /**
+   * Optional. Makes these products as the events say, whatever their position in the store, removes the extra keys, and
+   * stores the mark.
+   */
+  apply?(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
    * Optional. For `catchword sink contract`: removes everything that this sink has made, also without `open`.
    * @returns what stays, for people; empty: nothing

@@ -93,13 +93,13 @@ it.each([
   expect(() => config(url.replace(/[&#]verify=7d/, ''))).not.toThrow();
 });
 
-it('verify= of a module that has no verify is rejected', async () => {
+it('verify= of a module that has no list is rejected', async () => {
   const file = join(temporaryDirectory(), 'sink.mjs');
   const calls = 'async open() {}, async deliver() {}, async close() {}, async check() {}';
   writeFileSync(file, `export const createSink = () => ({ batch: { events: 1, chars: 1 }, ${calls} });`);
   await expect(config(`module:${file}?verify=7d`).make()).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
-    message: 'CATCHWORD_SINK_X: its store cannot be compared with its source: its module has no verify',
+    message: 'CATCHWORD_SINK_X: its store cannot be compared with its source: its module has no list',
   });
   await (await config(`module:${file}`).make()).close();
 });

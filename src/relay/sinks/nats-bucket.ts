@@ -7,8 +7,9 @@ import {
   type StreamState,
 } from '@nats-io/jetstream';
 import * as z from 'zod';
-import { type Filled, type Mark, SinkError, type SinkEvent, type Verifier } from '../sink.ts';
-import { createValueVerifier } from './value-verifier.ts';
+import { type Filled, type Mark, SinkError, type SinkEvent } from '../sink.ts';
+import { bucketOf } from '../store-digest.ts';
+import type { Listed } from '../wrap-listed.ts';
 
 /*
  * A key-value bucket as every client of NATS knows it: a stream that keeps the newest message of each subject, and a subject
@@ -100,7 +101,7 @@ export function createBucket(kv: string) {
       yield living.map((message) => ({
         seq: message.seq,
         vbid: decodeURIComponent(message.subject.slice(subject.length - 1).replaceAll('=', '%')),
-        text: message.string(),
+        body: message.string(),
       }));
     }
   }
@@ -143,14 +144,14 @@ export function createBucket(kv: string) {
         if (old.length < some.length) return;
       }
     },
-    verifier: (open: OpenStream): Verifier =>
-      createValueVerifier(
-        async function* () {
-          yield* values(open, false);
-          await open.checkedState();
-        },
-        (events, extra, mark) =>
-          open.send([...events.map((event) => ({ ...messageOf(event), mark })), ...removals(extra, mark)]),
-      ),
+    listed: (open: OpenStream): Listed => ({
+      list: async function* ({ whole }, buckets) {
+        for await (const some of values(open, !whole))
+          yield some.filter(({ vbid }) => buckets?.has(bucketOf(vbid)) ?? true);
+        await open.checkedState();
+      },
+      apply: (events, extra, mark) =>
+        open.send([...events.map((event) => ({ ...messageOf(event), mark })), ...removals(extra, mark)]),
+    }),
   };
 }

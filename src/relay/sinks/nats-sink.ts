@@ -23,9 +23,9 @@ import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.
 import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
 import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
+import { listFolded, trimmedError } from './folded-events.ts';
 import { BATCH_EVENTS, bucketOption, createBucket, type Message, messagesOf } from './nats-bucket.ts';
 import { connect, toSinkError } from './nats-connection.ts';
-import { createFoldVerifier, trimmedError } from './value-verifier.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
@@ -259,19 +259,19 @@ export const createNatsSink: SinkFactory = (settings) => {
       filled: async (kept) => (await bucket?.filled(opened, fill, kept)) ?? null,
       fillEnds: async (kept, mark) => bucket?.removeLeft(opened, fill, kept, mark),
       recheck: async () => void (await checkedState()),
-      verifier: () =>
-        bucket?.verifier(opened) ??
-        createFoldVerifier(settings.name, async function* () {
+      ...(bucket?.listed(opened) ?? {
+        list: listFolded(settings.name, async function* () {
           const { messages, last_seq } = await checkedState();
           if (messages < last_seq) throw trimmedError(`stream ${stream}`);
           for await (const some of messagesOf(opened)) yield some.map((message) => message.string());
         }),
+      }),
     };
   }
 
   return createConnectedSink({
     hide: settings.hide,
-    verifies: true,
+    has: bucket === null ? ['list'] : ['list', 'apply'],
     endsFills: bucket !== null,
     batch: { events: BATCH_EVENTS, chars: 4_000_000 },
     connect: (life) => connect(settings, options, life),

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../sink.ts';
+import { bucketOf } from '../store-digest.ts';
 import { emptyPosition, markAtStart } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
-import { createValueVerifier } from './value-verifier.ts';
 
 /**
  * A key `<prefix>:<vbid>` for each product, with its JSON. The mark is in the hash `<prefix>:`, written by the same script,
@@ -135,15 +135,6 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       await move(WRITE, to, prefix, ...values, ...gone.flatMap((vbid) => [bytesOf(vbid), '']));
     }
 
-    async function* values() {
-      await check();
-      for await (const vbids of stored(db)) {
-        const texts = vbids.length === 0 ? [] : await textsOf(db, vbids.map(keyOf));
-        yield vbids.map((vbid, at) => ({ vbid, text: texts[at] ?? '' }));
-      }
-      await check();
-    }
-
     return {
       position: found?.cursor ? found : { ...emptyPosition(mark, `the cursor in ${markKey} is missing`), ...found },
       deliver: (events, to) => write(events, [], to),
@@ -169,13 +160,22 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         }
       },
       recheck: check,
-      verifier: () => createValueVerifier(values, (events, extra, to) => write(events, extra, written() ?? to)),
+      list: async function* ({ whole }, buckets) {
+        await check();
+        for await (const found of stored(db)) {
+          const vbids = found.filter((vbid) => buckets?.has(bucketOf(vbid)) ?? true);
+          const texts = whole && vbids.length > 0 ? await textsOf(db, vbids.map(keyOf)) : [];
+          yield vbids.map((vbid, at) => ({ vbid, body: texts[at] ?? '' }));
+        }
+        await check();
+      },
+      apply: write,
     };
   }
 
   return createConnectedSink({
     hide: settings.hide,
-    verifies: true,
+    has: ['list', 'apply'],
     endsFills: true,
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(settings, life),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from '../../sink.ts';
 import { emptyPosition, isOfOtherSink, isOfOwnMirror, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
+import type { Listed } from '../../wrap-listed.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import type { Written } from './event-rows.ts';
 import { hasRows, type SqlClient, type TableNames, type TableOptions } from './table-layout.ts';
@@ -171,7 +172,7 @@ export interface OpenCursor {
 export async function openTable<Changes>(
   tables: SqlTables<Changes>,
   mark: Mark,
-): Promise<Required<Omit<OpenStore, 'verifier'>> & { readonly cursor: OpenCursor }> {
+): Promise<Required<Omit<OpenStore, keyof Listed>> & { readonly cursor: OpenCursor }> {
   const { table, db } = tables;
   const found = await readCursor(tables);
   let written: Mark | null = found;

@@ -5,7 +5,7 @@ import { readOptions } from '../../sink-options.ts';
 import { type ConnectedStore, createConnectedSink } from '../connected-sink.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
 import { openTable, type SqlTables, tryToWrite } from './sink-table.ts';
-import { createSqlVerifier, type Dialect } from './sql-verifier.ts';
+import { type Dialect, listTables } from './sql-digests.ts';
 import {
   allTables,
   inTransaction,
@@ -44,7 +44,7 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
       batch,
       toSinkError,
       hide,
-      verifies: true,
+      has: ['list', 'digests', 'apply'],
       endsFills: true,
       connect: async (life) => {
         const db = await server.connect(url, asked, life);
@@ -57,7 +57,7 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
         const opened = await openTable(tables, mark);
         return {
           ...opened,
-          verifier: (positions) => createSqlVerifier(tables, opened.cursor, dialectOf(db), positions),
+          ...listTables(tables, opened.cursor, dialectOf(db)),
           fillEnds: (...args) =>
             opened.fillEnds(...args).catch((error: unknown) => {
               const known = error instanceof SinkError ? error : toSinkError(masked(error, hide));
