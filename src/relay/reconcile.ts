@@ -1,13 +1,15 @@
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
+import { needsFullRun } from '../store/rows/source-state.ts';
 import type { CheckCounts, CheckExample, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
 import { replayText, unrepairableText } from './check-text.ts';
-import { tooMany } from './exit-limit.ts';
+import { holdFillEnd, tooMany, writeIf } from './exit-limit.ts';
 import { expectedProducts } from './expected-products.ts';
 import type { FeedContext } from './feed-context.ts';
 import { createLineBuffer, type LineBuffer } from './line-buffers.ts';
 import { isSinkError, type Listing, type Mark, SinkError, type SinkEvent } from './sink.ts';
 import type { Session } from './sink-session.ts';
 import { bucketOf, createSums, digestOf, digestOfJson, isDigest } from './store-digest.ts';
+import { isSameMark } from './stored-mark.ts';
 
 /*
  * Brings a store to V of the mirror as of the store's position, while nothing is delivered to it: it compares what the store
@@ -53,7 +55,8 @@ async function* listed(
 }
 
 /** Reads what the store should have from the history, and the sums of what it has. */
-async function beginPass(context: FeedContext, session: Session, row: SinkRow, listing: Listing, mark: Mark) {
+async function beginPass(context: FeedContext, session: Session, row: SinkRow, listing: Listing, isRepair: boolean) {
+  const mark = session.stored();
   const { digests } = session.listed;
   const { read, find } = expectedProducts(context, row);
   // Products with events that wait for a decision, or that an operator skipped: the store may have any version of them.
@@ -113,6 +116,7 @@ async function beginPass(context: FeedContext, session: Session, row: SinkRow, l
     row,
     listing,
     mark,
+    isRepair,
     find,
     unjudged,
     /** How many products the store should have, and has. */
@@ -191,13 +195,15 @@ async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<v
   }
   for (const [vbid] of repairs) {
     const fields = { sink: config.name, vbid, reason, differs: differs.get(vbid) ?? [] };
-    log.info(fields, 'a product of the store was repaired');
+    // At the end of a fill, these may be all products of another mirror.
+    log[pass.isRepair ? 'info' : 'debug'](fields, 'a product of the store was repaired');
   }
 }
 
 /** Brings products to what they should be, as many at once as the sink takes. */
 async function repair(pass: Pass, reason: Difference, vbids: readonly string[]): Promise<void> {
-  const { events: most, chars: mostChars } = pass.session.batch;
+  const { chars: mostChars } = pass.session.batch;
+  const most = pass.context.mostEvents(pass.session.batch);
   let [some, chars] = [[] as Repairs[number][], 0];
   for (const vbid of vbids) {
     const [event = null] = reason === 'extra' ? [] : pass.find(vbid);
@@ -257,7 +263,7 @@ export async function compareStore(
   if (repairs && session.listed.apply === undefined) {
     throw new Error(`this store cannot be repaired: ${unrepairableText(row.kind)}. ${replayText(row.name)}`);
   }
-  const pass = await beginPass(context, session, row, listing, session.stored());
+  const pass = await beginPass(context, session, row, listing, true);
   const { judged, total, unjudged, refused } = pass;
   const { counts: found, examples, unequal } = await round(pass, pass.portions, repairs, false);
   const same = judged - found.differing - found.missing;
@@ -279,4 +285,48 @@ export async function compareStore(
       ? 'products differ again after each repair: look for a trigger, or for another program that writes there'
       : refusedText(refused, `${refused.size}`);
   return { ...result, repaired: remaining(result) - held - left, held, error: left === 0 ? null : error };
+}
+
+/** Sends what the store lacks once more, and removes what it should not have. @returns false if the sink is held before that */
+async function removeRest(context: FeedContext, session: Session, row: SinkRow): Promise<boolean> {
+  const pass = await beginPass(context, session, row, { whole: false, positions: false }, false);
+  // Deliveries have noted them.
+  context.noteViewFailures(false);
+  const { counts, unequal } = await round(pass, pass.portions, true, false);
+  const { missing } = counts.missing === 0 ? counts : (await round(pass, unequal, false, false)).counts;
+  if (missing > 0) {
+    const { judged, refused } = pass;
+    const found = `the store has ${judged - missing} of the ${judged} products that its fill has delivered, so nothing is removed`;
+    const why =
+      refused.size > 0
+        ? refusedText(refused, `${refused.size}`)
+        : 'another program has changed it, or it takes two keys for one';
+    throw new SinkError('misconfigured', `${found}: ${why}. ${replayText(row.name)}`);
+  }
+  if (counts.extra > 0) {
+    if (holdFillEnd(context, row, counts.extra, pass.total)) return false;
+    await round(pass, unequal, false, true);
+  }
+  const end = context.markAt(row, row.cursor);
+  if (!isSameMark(session.stored(), end)) await session.apply([], [], end);
+  return true;
+}
+
+/**
+ * Ends a fill once everything is delivered. Until the mirror is complete it does not: products that the mirror does not have
+ * yet may exist.
+ * @throws SinkError if the store does not have what was delivered
+ */
+export async function endFill(context: FeedContext, session: Session): Promise<void> {
+  const { store } = context;
+  const { row, hasAll } = store.read(() => {
+    const row = context.row();
+    return { row, hasAll: row.cursor === store.changes.lastSeq() && !needsFullRun(store) };
+  });
+  if (!hasAll || row.generation !== session.generation || session.hasFillEnded(row)) return;
+  if (!(await removeRest(context, session, row))) return;
+  writeIf(context, row, ({ sinks }) => {
+    sinks.noteFillEnd(row.id, row.cursor);
+    if (row.held?.why === 'fill') sinks.release(row.id);
+  });
 }

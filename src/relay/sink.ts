@@ -10,7 +10,10 @@ import type { ChangeOp } from '../catalog/run-types.ts';
  *
  * The relay calls each sink like this, one call at a time (except `prepareNext`):
  *
- *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
+ *   open ─► deliver ─► deliver ─► … ─► list ─► apply ─► deliver ─► … ─► close     (after an error: close, a pause, open again)
+ *
+ * A fill delivers every living product once (with a view: every one that it shows). Where a store has `list` and `apply`, the
+ * relay ends a fill with them: it removes what the store has and should not have. Any other store gets removals in its fill.
  *
  * Events arrive in the order of their `seq`; with a view, only those that it shows. After a crash, an event may arrive
  * again. A sink that stores the `Mark` with the events, in one atomic step, and returns it from `open`, gets every event
@@ -114,14 +117,6 @@ export interface Digests {
   ): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
-/** What a store has before the end of a fill, in living products. */
-export interface Filled {
-  /** Delivered by the fill. */
-  readonly delivered: number;
-  /** The others, which the end of the fill removes: without the products that it keeps. */
-  readonly left: number;
-}
-
 export interface Sink {
   /**
    * The most that one call gets: events, and characters of their text for `deliver`, bytes for `deliverLines`. A single
@@ -136,25 +131,6 @@ export interface Sink {
    * @throws SinkError, or anything; the relay retries
    */
   open(mark: Mark, newest: number, signal: AbortSignal): Promise<Opened | null>;
-  /**
-   * Optional. Called after `open`, before the first delivery of a fill, which delivers every living product once (with a
-   * view: every one that it shows). Keep rows of an earlier fill, or of another mirror, until `fillEnds`.
-   * @param mark the position before the first delivery, with the cursor 0
-   */
-  fillBegins?(mark: Mark, signal: AbortSignal): Promise<void>;
-  /**
-   * Optional. Called once per session, when everything is delivered and the mirror is complete: remove rows that were not
-   * delivered since `fillBegins`. Without a fill since the last call, do nothing.
-   * @param kept keys of products with parked or skipped events: keep their rows
-   */
-  fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
-  /**
-   * Optional, for a store whose `fillEnds` removes something: its fills deliver no removals, because their end makes them.
-   * Called before `fillEnds`; null if no fill is to end. `fillEnds` waits for a person if it would remove too much, and is not
-   * called if the mirror has more products than were delivered: then somebody has changed the store.
-   * @param kept as `fillEnds` gets them
-   */
-  filled?(kept: readonly string[], signal: AbortSignal): Promise<Filled | null>;
   /**
    * Optional. Called every few minutes: checks that the store still has what it confirmed, without changing anything.
    * @throws SinkError `unavailable` if it does not; the relay then opens the sink again
@@ -193,7 +169,8 @@ export interface Sink {
   readonly digests?: Digests;
   /**
    * Optional. Makes these products as the events say, whatever their position in the store, removes the extra keys, and
-   * stores the mark.
+   * stores the mark, also if there are neither. A fill begins and ends with such a call: with `cursor` 0, it lets the sink
+   * take the store over, also from another mirror.
    */
   apply?(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**

@@ -43,7 +43,7 @@ export async function checkWhenWanted(
 ): Promise<boolean> {
   const { store, clock, leased, stopping, acks } = context;
   const { list, digests, apply } = session.listed;
-  if (row.cursor < row.backfillTo || !session.hasFillEnded()) return false;
+  if (!session.hasFillEnded(row)) return false;
   const request = wantedCheck(context, row);
   if (request === null) return false;
   acks.flush();

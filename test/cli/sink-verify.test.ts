@@ -66,7 +66,8 @@ async function scene(can: 'repair' | 'list' | 'nothing' = 'repair', url = 'jsonl
   const start = () => bench.start(config, { removalLimit: () => 2 });
   start();
   const row = () => bench.store.sinks.get('shop');
-  await until('the store is filled', () => row()?.cursor === 10);
+  await until('the store is filled', () => row()?.cursor === 10 && (can !== 'repair' || row()?.fillEnd === 10));
+  state.isAsked = false;
   const command = (...args: string[]) => runHere(['sink', ...args], env, directory);
   return { bench, env, directory, products, state, row, start, command };
 }

@@ -11,7 +11,7 @@ import { connectMariadb, mariadbAvailable, startMariadb } from '../support/maria
 import { postgresAvailable, startPostgres, usePostgres } from '../support/postgres.ts';
 import type { ServerProcess } from '../support/server.ts';
 import { compared } from './compared.ts';
-import { configAt, feederAt, feeding, movable, NEVER } from './feeding.ts';
+import { configAt, feederAt, feeding, fillEnded, movable, NEVER } from './feeding.ts';
 import { mysqlTarget, postgresTarget } from './targets.ts';
 
 /** A book of about one and a half kilobytes, with prices, people and identifiers. */
@@ -140,8 +140,10 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     const log = logOf(() => ({ vbid, reason, differs }, message) => {
       if (/was repaired$/.test(message)) repaired.push([reason, vbid?.slice(-1), ...(differs ?? [])].join(' '));
     });
-    harness.start(configAt(target.url, undefined, view), { removalLimit: () => limit, log });
+    const config = configAt(target.url, undefined, view);
+    harness.start(config, { removalLimit: () => limit, log });
     await harness.caughtUp();
+    await fillEnded(harness, config);
     return { harness, target, table: target.table, repaired };
   }
 

@@ -18,9 +18,7 @@ import { type ConnectionLife, createConnectionLife } from './connection-scope.ts
 type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Promise<void>;
 
 /** A store that a sink has opened: the calls of `Sink` that follow `open`. */
-export interface OpenStore<Events = readonly SinkEvent[]>
-  extends Listed,
-    Pick<Sink, 'fillBegins' | 'fillEnds' | 'filled' | 'recheck' | 'prepareNext'> {
+export interface OpenStore<Events = readonly SinkEvent[]> extends Listed, Pick<Sink, 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
   /** Returned by the sink's `open`. */
   readonly position: Opened | null;
@@ -36,8 +34,6 @@ export interface ConnectedStore<Connection, Events> {
   readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore<Events>>;
   /** Which of these its open stores have. */
   readonly has?: readonly (keyof Listed)[];
-  /** Whether its open stores have `filled`. */
-  readonly endsFills?: boolean;
   readonly size?: (connection: Connection) => Promise<StoredSize>;
   readonly drop?: (connection: Connection) => Promise<string>;
   readonly check: (connection: Connection, ...given: Parameters<Sink['check']>) => Promise<string>;
@@ -167,11 +163,6 @@ function createSink<Connection, Events>(
         return opened.position;
       });
     },
-    fillBegins: (mark, signal) => call(signal, (opened) => opened.fillBegins?.(mark, signal)),
-    fillEnds: (kept, mark, signal) => call(signal, (opened) => opened.fillEnds?.(kept, mark, signal)),
-    ...(store.endsFills === true && {
-      filled: (kept, signal) => call(signal, async (opened) => (await opened.filled?.(kept, signal)) ?? null),
-    }),
     recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),

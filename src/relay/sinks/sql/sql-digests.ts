@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { PART_NAMES } from '../../../catalog/fields.ts';
-import type { BucketSum, Listing, Mark, SinkEvent } from '../../sink.ts';
+import type { BucketSum, Digests, Listing, Mark, SinkError, SinkEvent } from '../../sink.ts';
 import { digestOf } from '../../store-digest.ts';
 import type { Listed } from '../../wrap-listed.ts';
 import { type Row, rowsOf } from './event-rows.ts';
-import { inSteps, type OpenCursor, type SqlTables } from './sink-table.ts';
-import type { Columns, layoutIn } from './table-layout.ts';
+import { inSteps, type SqlTables } from './sink-table.ts';
+import type { Columns, layoutIn, SqlClient, TableNames } from './table-layout.ts';
 
 /*
  * A product consists of its row and of the rows of its parts. Each row has a number: the first 60 bits of the MD5 of a text
@@ -94,15 +94,51 @@ function createNumbers({ layout, textSql, textOf, md5Sql, numberSql }: Dialect) 
   return { comparedOf, numberOf, numbersOf, rowNumberSql };
 }
 
-/** Compares open tables with their source, and repairs them. */
-export function listTables<Changes>(
-  { names, db, isTooMuch, changesOf, deliver }: SqlTables<Changes>,
-  cursor: OpenCursor,
+/** Names the columns and parts of products that have another content. */
+function differencesIn(
+  names: TableNames,
+  { query, parameter }: Pick<SqlClient, 'query' | 'parameter'>,
   dialect: Dialect,
-): Required<Listed> {
+): Required<Digests>['differences'] {
+  const { comparedOf, numberOf, rowNumberSql } = createNumbers(dialect);
+  return async (events, listing) => {
+    const differing = new Map(events.map(({ vbid }) => [vbid, [] as string[]]));
+    const keys = events.map((_, at) => parameter(at + 1)).join();
+    for (const [kind, columns] of comparedOf(listing).entries()) {
+      const part = PART_NAMES[kind - 1];
+      const single = Object.entries(columns).map(([name, type], from) => ({
+        name,
+        columns: { [name]: type },
+        from,
+      }));
+      // A column may have the name of a part.
+      const groups = part === undefined ? single : [{ name: `rows of ${part}`, columns, from: 0 }];
+      const totals = groups.map((group) => `mod(sum(${rowNumberSql(kind, group.columns)}), ${MODULUS})`);
+      const text = `SELECT t.vbid AS name, concat_ws(' ', ${totals.join(', ')}) AS totals
+        FROM ${names[part ?? 'table']} AS t WHERE t.vbid IN (${keys}) GROUP BY t.vbid`;
+      const rows = totalsSchema.parse(await query(text, [...differing.keys()]));
+      const found = new Map(rows.map((row) => [row.name, row.totals.split(' ')]));
+      for (const event of events) {
+        const made = rowsIn(event)[kind] ?? [];
+        const isWrong = ({ from, columns: compared }: (typeof groups)[number], at: number): boolean =>
+          `${totalOf(made.map((row) => numberOf(kind, compared, row.slice(from))))}` !==
+          (found.get(event.vbid)?.[at] ?? '0');
+        differing.get(event.vbid)?.push(...groups.filter(isWrong).map(({ name }) => name));
+      }
+    }
+    return differing;
+  };
+}
+
+/** Lists the products of open tables. @param conflict explains why the cursor is another one */
+export function listTables<Changes>(
+  { names, db, isTooMuch }: SqlTables<Changes>,
+  conflict: () => Promise<SinkError>,
+  dialect: Dialect,
+): Required<Omit<Listed, 'apply'>> {
   const { query, parameter } = db;
   const { beforeDeep, md5Sql, numberSql } = dialect;
-  const { comparedOf, numberOf, numbersOf, rowNumberSql } = createNumbers(dialect);
+  const { comparedOf, numbersOf, rowNumberSql } = createNumbers(dialect);
 
   /**
    * SQL: key, bucket and digest of the living products of a step, and of parts of a product that is not there: one more than
@@ -147,7 +183,7 @@ export function listTables<Changes>(
       const text = `SELECT EXISTS (${current}) AS is_current, coalesce(products, 0) AS products, name, total
         FROM (SELECT 1 AS one) AS one LEFT JOIN (${of(digestsSql(listing, buckets, range))}) AS found ON true`;
       const found = foundSchema.parse(await query(text, values));
-      if (found[0]?.is_current !== true) throw await cursor.conflict();
+      if (found[0]?.is_current !== true) throw await conflict();
       return { last, found };
     });
     for await (const { found } of steps) {
@@ -179,33 +215,7 @@ export function listTables<Changes>(
         }
         return sums;
       },
-      differences: async (events, listing) => {
-        const differing = new Map(events.map(({ vbid }) => [vbid, [] as string[]]));
-        const keys = events.map((_, at) => parameter(at + 1)).join();
-        for (const [kind, columns] of comparedOf(listing).entries()) {
-          const part = PART_NAMES[kind - 1];
-          const single = Object.entries(columns).map(([name, type], from) => ({
-            name,
-            columns: { [name]: type },
-            from,
-          }));
-          // A column may have the name of a part.
-          const groups = part === undefined ? single : [{ name: `rows of ${part}`, columns, from: 0 }];
-          const totals = groups.map((group) => `mod(sum(${rowNumberSql(kind, group.columns)}), ${MODULUS})`);
-          const text = `SELECT t.vbid AS name, concat_ws(' ', ${totals.join(', ')}) AS totals
-            FROM ${names[part ?? 'table']} AS t WHERE t.vbid IN (${keys}) GROUP BY t.vbid`;
-          const rows = totalsSchema.parse(await query(text, [...differing.keys()]));
-          const found = new Map(rows.map((row) => [row.name, row.totals.split(' ')]));
-          for (const event of events) {
-            const made = rowsIn(event)[kind] ?? [];
-            const isWrong = ({ from, columns: compared }: (typeof groups)[number], at: number): boolean =>
-              `${totalOf(made.map((row) => numberOf(kind, compared, row.slice(from))))}` !==
-              (found.get(event.vbid)?.[at] ?? '0');
-            differing.get(event.vbid)?.push(...groups.filter(isWrong).map(({ name }) => name));
-          }
-        }
-        return differing;
-      },
+      differences: differencesIn(names, db, dialect),
     },
     list: async function* (listing, buckets, mark) {
       const each = (digests: string): string =>
@@ -215,10 +225,6 @@ export function listTables<Changes>(
           return { vbid: name, digest: total.toString(16).padStart(DIGITS, '0'), isRest: products === 0 };
         });
       }
-    },
-    apply: async (events, extra, mark) => {
-      const gone = extra.map((vbid) => ({ vbid, body: null, seq: mark.cursor, at: mark.at || Date.now() }));
-      await cursor.moved(mark, await deliver(changesOf([...events, ...gone]), mark, cursor.written(), 'repair'));
     },
   };
 }

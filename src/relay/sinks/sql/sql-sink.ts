@@ -45,7 +45,6 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
       toSinkError,
       hide,
       has: ['list', 'digests', 'apply'],
-      endsFills: true,
       connect: async (life) => {
         const db = await server.connect(url, asked, life);
         return { db, options: { table, names: await resolveNames(db, table), removals } };
@@ -57,11 +56,11 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
         const opened = await openTable(tables, mark);
         return {
           ...opened,
-          ...listTables(tables, opened.cursor, dialectOf(db)),
-          fillEnds: (...args) =>
-            opened.fillEnds(...args).catch((error: unknown) => {
+          ...listTables(tables, opened.conflict, dialectOf(db)),
+          apply: (events, extra, ...to) =>
+            opened.apply(events, extra, ...to).catch((error: unknown) => {
               const known = error instanceof SinkError ? error : toSinkError(masked(error, hide));
-              if (known.failure !== 'refused') throw error;
+              if (known.failure !== 'refused' || extra.length === 0) throw error;
               const what = `rows of ${table} that the mirror does not have cannot be removed`;
               const advice = `${what}: ${known.message}. Use removals=tombstone`;
               throw new SinkError('misconfigured', advice, { cause: error });
