@@ -767,7 +767,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'new Set([...keys, ...fromBody.slice(0, 0)])',
   ),
   bugFor(
-    'test/view/sink-view.property.test.ts',
+    'test/relay/fill-exit.test.ts',
     'the fill of a store that was set back is not ended again',
     'src/relay/sink-session.ts',
     'if (isBefore || isFillBegun(context)) ',
