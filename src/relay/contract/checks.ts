@@ -13,7 +13,7 @@ import {
   type Scene,
 } from './contract-scene.ts';
 import { everyApplyFails, everyFifthFails } from './failing-calls.ts';
-import { SINK_NAME, smallBatches, until, wrapSink } from './harness.ts';
+import { SINK_NAME, smallBatches, wrapSink } from './harness.ts';
 import type { SinkSubject } from './subject.ts';
 
 export type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
@@ -239,7 +239,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   },
 
   'has nothing at the end of a fill that should not be there, although each step fails': async (scene) => {
-    const { harness, config, read, expectProducts } = scene;
+    const { harness, config, expectProducts } = scene;
     harness.change(books(40, 1));
     harness.start(config);
     await harness.caughtUp();
@@ -250,8 +250,10 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await harness.crash(wrapSink(config, smallBatches(7)));
     harness.start(wrapSink(config, everyApplyFails()));
     await harness.caughtUp();
-    const living = harness.living().size;
-    await until('the fill has ended', async () => ((await read())?.products.size ?? living) === living);
+    const store = await config.make();
+    await store.close();
+    // A store that cannot list has got removals in its fill.
+    if (store.apply !== undefined) await harness.until('the fill has ended', () => harness.sink().fillEnd !== null);
     await expectProducts();
   },
 
