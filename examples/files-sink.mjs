@@ -10,8 +10,6 @@ import { createHash } from 'node:crypto';
 import { access, constants, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const digestOf = (text) => createHash('md5').update(text).digest('hex').slice(0, 15);
-
 /** Encodes the key, because it may contain characters that a file name may not; a file name has at most 255 bytes. */
 function nameOf(vbid) {
   const name = encodeURIComponent(vbid);
@@ -61,20 +59,17 @@ export function createSink({ url }) {
 
     async close() {},
 
-    // For `catchword sink verify`.
-    verify() {
-      return {
-        compares: { fast: null, deep: 'the text of each file' },
-        digestOf: ({ body }) => digestOf(body),
-        async *products() {
-          for (const file of await readdir(directory)) {
-            if (!file.endsWith('.json')) continue;
-            const text = await readFile(join(directory, file), 'utf8');
-            yield [{ vbid: keyOf(file.slice(0, -'.json'.length), text), digest: digestOf(text) }];
-          }
-        },
-        repair: (events, extra) => this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))]),
-      };
+    // What `catchword sink verify` compares.
+    async *list() {
+      for (const file of await readdir(directory)) {
+        if (!file.endsWith('.json')) continue;
+        const body = await readFile(join(directory, file), 'utf8');
+        yield [{ vbid: keyOf(file.slice(0, -'.json'.length), body), body }];
+      }
+    },
+
+    async apply(events, extra) {
+      await this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))]);
     },
 
     // For `catchword sink contract`.

@@ -5,7 +5,7 @@
  *   CATCHWORD_SINK_SEARCH_SECRET=an API key that may add, get and delete documents, and create and get indexes and tasks
  *     (to try it with sink contract: and delete indexes)
  *
- * A document has two members more than its product: `catchword_id`, its primary key, and `catchword_fill`. Meilisearch
+ * A document has a member more than its product: `catchword_id`, its primary key. Meilisearch
  * answers before it has stored anything, so each task is awaited. The position is a document of the index
  * `<index>_position`. Meilisearch cannot compare positions: feed an index from one mirror only.
  */
@@ -106,24 +106,20 @@ export function createSink({ url: { searchParams }, secret = '' }) {
         throw new SinkError('misconfigured', `${index} has another primary key than ${KEY}: use an index of its own`);
       const { [KEY]: _, ...found } = (await readPosition(signal)) ?? {};
       stored = found.incarnation === undefined ? null : found;
-      const { fill, createdAt: known, ...position } = found;
+      const { createdAt: known, ...position } = found;
       if (known === createdAt) return position;
       const { numberOfDocuments } = await call(signal, 'GET', `indexes/${index}/stats`);
       if (stored === null && numberOfDocuments > 0)
         throw new SinkError('misconfigured', `${index} has documents, but no position in ${index}_position: empty it`);
       const start = { ...(numberOfDocuments > 0 ? position : mark), cursor: 0, at: 0, late: 0 };
-      await save({ ...start, fill: null, createdAt }, signal);
+      await save({ ...start, createdAt }, signal);
       return mark.cursor > 0 ? { ...start, refill: `${index} is a new index` } : start;
     },
-
-    fillBegins: (mark, signal) => save({ ...stored, ...mark, fill: mark.generation }, signal),
 
     async deliver(events, mark, signal) {
       const newest = [...new Map(events.map((event) => [event.vbid, event])).values()];
       const living = newest.filter(({ body }) => body !== null);
-      const added = living.map(({ vbid, body }) => {
-        return { ...JSON.parse(body), [KEY]: idOf(vbid), catchword_fill: mark.generation };
-      });
+      const added = living.map(({ vbid, body }) => ({ ...JSON.parse(body), [KEY]: idOf(vbid) }));
       if (added.length > 0) await perform(signal, 'POST', documents, added, PARKABLE);
       const gone = newest.filter(({ body }) => body === null);
       await remove(
@@ -133,42 +129,24 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       await save({ ...stored, ...mark }, signal);
     },
 
-    /** Deletes the documents that are older than the fill. */
-    async fillEnds(kept, mark, signal) {
-      if (stored.fill === null) return;
-      const keep = new Set(kept.map(idOf));
-      const old = [];
+    digests: { digestOf: ({ body }) => digestOf(JSON.parse(body)) },
+
+    async *list(_listing, _buckets, mark, signal) {
       for (let offset = 0, total = 1; offset < total; offset += 1_000) {
-        const query = `fields=${KEY},catchword_fill&limit=1000&offset=${offset}`;
-        const page = await call(signal, 'GET', `${documents}?${query}`);
-        const stale = page.results.filter((one) => one.catchword_fill < stored.fill && !keep.has(one[KEY]));
-        old.push(...stale.map((one) => one[KEY]));
+        const page = await call(signal, 'GET', `${documents}?limit=1000&offset=${offset}`);
+        yield page.results.map(({ [KEY]: id, ...product }) => ({
+          vbid: keyOf(String(id), product),
+          digest: digestOf(product),
+        }));
         total = page.total;
       }
-      await remove(old, signal);
-      await save({ ...stored, ...mark, fill: null }, signal);
+      const { generation, cursor } = (await readPosition(signal)) ?? {};
+      if (generation !== mark.generation || cursor !== mark.cursor)
+        throw new SinkError('unavailable', `another process has moved the position of ${index}`);
     },
 
-    verify() {
-      return {
-        compares: { fast: null, deep: 'every member of each document' },
-        digestOf: ({ body }) => digestOf(JSON.parse(body)),
-        async *products(_deep, _buckets, mark, signal) {
-          for (let offset = 0, total = 1; offset < total; offset += 1_000) {
-            const page = await call(signal, 'GET', `${documents}?limit=1000&offset=${offset}`);
-            yield page.results.map(({ [KEY]: id, catchword_fill: _, ...product }) => ({
-              vbid: keyOf(String(id), product),
-              digest: digestOf(product),
-            }));
-            total = page.total;
-          }
-          const { generation, cursor } = (await readPosition(signal)) ?? {};
-          if (generation !== mark.generation || cursor !== mark.cursor)
-            throw new SinkError('unavailable', `another process has moved the position of ${index}`);
-        },
-        repair: (events, extra, mark, signal) =>
-          this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal),
-      };
+    async apply(events, extra, mark, signal) {
+      await this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal);
     },
 
     async drop(signal) {

@@ -86,9 +86,9 @@ export function createSink({ url: { searchParams }, secret = '' }) {
   }
 
   /** Reads all documents. */
-  async function* scroll(signal, _source) {
+  async function* scroll(signal) {
     await call(signal, 'POST', `${index}/_refresh`);
-    const query = { size: 1_000, version: true, _source, sort: ['_doc'] };
+    const query = { size: 1_000, _source: true, sort: ['_doc'] };
     let page = await call(signal, 'POST', `${index}/_search?scroll=5m`, JSON.stringify(query));
     while (page.hits.hits.length > 0) {
       yield page.hits.hits;
@@ -109,16 +109,15 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       const uuid = await identify(signal);
       const found = await call(signal, 'GET', place, undefined, { accept: [404] });
       stored = found.found ? found : null;
-      const { fill, uuid: known, ...position } = stored?._source ?? { ...mark };
+      const { uuid: known, ...position } = stored?._source ?? { ...mark };
       if (known === uuid) return position;
       const { count } = await call(signal, 'GET', `${index}/_count`);
       if (stored === null && count > 0)
         throw new SinkError('misconfigured', `${index} has documents, but no position in ${index}-position: empty it`);
       const start = { ...(count > 0 ? position : mark), cursor: 0, at: 0, late: 0 };
-      await save({ ...start, fill: null, uuid }, signal);
+      await save({ ...start, uuid }, signal);
       return mark.cursor > 0 ? { ...start, refill: `${index} is a new index` } : start;
     },
-    fillBegins: (mark, signal) => save({ ...stored._source, ...mark, fill: mark.generation }, signal),
     async deliver(events, mark, signal) {
       const newest = new Map(events.map((event) => [event.vbid, event]));
       const lines = [...newest.values()].flatMap(({ vbid, seq, body }) => {
@@ -130,41 +129,24 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       await bulk(lines, signal);
       await save({ ...stored._source, ...mark }, signal);
     },
-    /** Deletes the documents that are older than the fill. */
-    async fillEnds(kept, mark, signal) {
-      if (stored._source.fill === null) return;
-      const floor = versionOf(stored._source.fill, 0);
-      const keep = new Set(kept.map(idOf));
-      for await (const hits of scroll(signal, false)) {
-        const old = hits.filter(({ _id, _version }) => _version < floor && !keep.has(_id));
-        if (old.length > 0)
-          await bulk(
-            old.map(({ _id }) => action('delete', _id, floor)),
-            signal,
-          );
-      }
-      await save({ ...stored._source, ...mark, fill: null }, signal);
+    digests: { digestOf: ({ body }) => digestOf(JSON.parse(body)) },
+    async *list(_listing, _buckets, _mark, signal) {
+      for await (const hits of scroll(signal))
+        yield hits.map((hit) => ({ vbid: keyOf(hit), digest: digestOf(hit._source) }));
+      const { _seq_no } = await call(signal, 'GET', place, undefined, { accept: [404] });
+      if (_seq_no !== stored._seq_no)
+        throw new SinkError('unavailable', `another process has moved the position of ${index}`);
     },
-    verify: () => ({
-      compares: { fast: null, deep: 'every member of each document' },
-      digestOf: ({ body }) => digestOf(JSON.parse(body)),
-      async *products(_deep, _buckets, _mark, signal) {
-        for await (const hits of scroll(signal, true))
-          yield hits.map((hit) => ({ vbid: keyOf(hit), digest: digestOf(hit._source) }));
-        const { _seq_no } = await call(signal, 'GET', place, undefined, { accept: [404] });
-        if (_seq_no !== stored._seq_no)
-          throw new SinkError('unavailable', `another process has moved the position of ${index}`);
-      },
-      /** Without versions of ours, because the engine has the same ones, or newer ones: it adds 1 to what it has. */
-      async repair(events, extra, mark, signal) {
-        const lines = events.flatMap(({ vbid, body }) => [
-          `{"index":{"_id":${JSON.stringify(idOf(vbid))}}}`,
-          body.replace(/[\r\n]+/g, ' '),
-        ]);
-        await bulk([...lines, ...extra.map((vbid) => `{"delete":{"_id":${JSON.stringify(idOf(vbid))}}}`)], signal);
-        await save({ ...stored._source, ...mark }, signal);
-      },
-    }),
+    /** Without versions of ours, because the engine has the same ones, or newer ones: it adds 1 to what it has. */
+    async apply(events, extra, mark, signal) {
+      const lines = events.flatMap(({ vbid, body }) => [
+        `{"index":{"_id":${JSON.stringify(idOf(vbid))}}}`,
+        body.replace(/[\r\n]+/g, ' '),
+      ]);
+      lines.push(...extra.map((vbid) => `{"delete":{"_id":${JSON.stringify(idOf(vbid))}}}`));
+      if (lines.length > 0) await bulk(lines, signal);
+      await save({ ...stored._source, ...mark }, signal);
+    },
     /** Creates the index again, because the engine remembers the versions of documents that are deleted alone. */
     async drop(signal) {
       const [[name, { aliases, mappings, settings }]] = Object.entries(await call(signal, 'GET', index));

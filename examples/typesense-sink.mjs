@@ -1,11 +1,10 @@
 /**
- * A sink for Typesense: a document for each product. Create the collection with your fields and
- * `{"name":"catchword_fill","type":"int64"}`, then configure
+ * A sink for Typesense: a document for each product. Create the collection with your fields, then configure
  *
  *   CATCHWORD_SINK_SEARCH='module:examples/typesense-sink.mjs?url=http://127.0.0.1:8108&collection=products'
  *   CATCHWORD_SINK_SEARCH_SECRET=an API key that may read and create collections, and write documents
  *
- * A document has two members more than its product: `id`, which replaces an `id` of the product, and `catchword_fill`. The
+ * A document has a member more than its product: `id`, which replaces an `id` of the product. The
  * position is a document of the collection `<collection>_position`. Typesense cannot compare positions: feed a collection
  * from one mirror only.
  */
@@ -40,7 +39,7 @@ function parsed(text) {
 
 /** What `sink verify` compares of an exported document. */
 function productIn(line) {
-  const { id, catchword_fill: _, ...product } = parsed(line);
+  const { id, ...product } = parsed(line);
   return { vbid: keyOf(id, product), digest: digestOf(product) };
 }
 
@@ -107,8 +106,24 @@ export function createSink({ url: { searchParams }, secret = '' }) {
     if (first !== undefined) throw first;
   }
 
-  const removeWhere = (filter, signal) =>
-    call(signal, 'DELETE', `${documents}?filter_by=${encodeURIComponent(filter)}`);
+  async function remove(ids, signal) {
+    for (let at = 0; at < ids.length; at += IDS) {
+      const filter = encodeURIComponent(`id:[${ids.slice(at, at + IDS).join()}]`);
+      await call(signal, 'DELETE', `${documents}?filter_by=${filter}`);
+    }
+  }
+
+  /** Reads the lines of all documents, many at once. */
+  async function* exported(signal) {
+    const body = await call(signal, 'GET', `${documents}/export`, undefined, { whole: false });
+    let rest = '';
+    for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+      const lines = `${rest}${piece}`.split('\n');
+      rest = lines.pop();
+      yield lines;
+    }
+    if (rest !== '') yield [rest];
+  }
 
   async function save(position, signal) {
     const document = JSON.stringify({ id: 'position', ...position });
@@ -118,9 +133,8 @@ export function createSink({ url: { searchParams }, secret = '' }) {
 
   async function readCollection(signal) {
     const found = await read(signal, `collections/${collection}`);
-    if (found?.fields.some(({ name, type }) => name === 'catchword_fill' && type === 'int64')) return found;
-    const text = `Typesense has no collection ${collection} with the field {"name":"catchword_fill","type":"int64"}`;
-    throw new SinkError('misconfigured', text);
+    if (found !== null) return found;
+    throw new SinkError('misconfigured', `Typesense has no collection ${collection}`);
   }
 
   return {
@@ -130,7 +144,7 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       const { created_at: createdAt, num_documents: count } = await readCollection(signal);
       const { id: _, ...found } = (await read(signal, `${positions}/position`)) ?? {};
       stored = found.incarnation === undefined ? null : found;
-      const { fill, createdAt: known, ...position } = found;
+      const { createdAt: known, ...position } = found;
       if (known === createdAt) return position;
       if (stored === null && count > 0)
         throw new SinkError('misconfigured', `${collection} has documents, but no position: empty it`);
@@ -138,57 +152,40 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       if ((await read(signal, `collections/${schema.name}`)) === null)
         await call(signal, 'POST', 'collections', JSON.stringify(schema));
       const start = { ...(count > 0 ? position : mark), cursor: 0, at: 0, late: 0 };
-      await save({ ...start, fill: 0, createdAt }, signal);
+      await save({ ...start, createdAt }, signal);
       return mark.cursor > 0 ? { ...start, refill: `${collection} is a new collection` } : start;
     },
-
-    fillBegins: (mark, signal) => save({ ...stored, ...mark, fill: mark.generation }, signal),
 
     async deliver(events, mark, signal) {
       const newest = [...new Map(events.map((event) => [event.vbid, event])).values()];
       const living = newest.filter(({ body }) => body !== null);
-      const added = living.map(({ vbid, body }) => {
-        return { ...JSON.parse(body), id: idOf(vbid), catchword_fill: mark.generation };
-      });
+      const added = living.map(({ vbid, body }) => ({ ...JSON.parse(body), id: idOf(vbid) }));
       if (added.length > 0) await load(added, signal);
       const gone = newest.filter(({ body }) => body === null).map(({ vbid }) => idOf(vbid));
-      for (let at = 0; at < gone.length; at += IDS) await removeWhere(`id:[${gone.slice(at, at + IDS)}]`, signal);
+      await remove(gone, signal);
       await save({ ...stored, ...mark }, signal);
     },
 
-    /** Deletes the documents that are older than the fill. */
-    async fillEnds(kept, mark, signal) {
-      if (stored.fill === 0) return;
-      const others = kept.length === 0 ? '' : ` && id:!=[${kept.map(idOf)}]`;
-      await removeWhere(`catchword_fill:<${stored.fill}${others}`, signal);
-      await save({ ...stored, ...mark, fill: 0 }, signal);
+    digests: { digestOf: ({ body }) => digestOf({ ...JSON.parse(body), id: undefined }) },
+
+    async *list(_listing, _buckets, mark, signal) {
+      for await (const lines of exported(signal)) yield lines.map(productIn);
+      const { generation, cursor } = (await read(signal, `${positions}/position`)) ?? {};
+      if (generation !== mark.generation || cursor !== mark.cursor)
+        throw new SinkError('unavailable', `another process has moved the position of ${collection}`);
     },
 
-    verify() {
-      return {
-        compares: { fast: null, deep: 'every member of each document' },
-        digestOf: ({ body }) => digestOf({ ...JSON.parse(body), id: undefined }),
-        async *products(_deep, _buckets, mark, signal) {
-          const body = await call(signal, 'GET', `${documents}/export`, undefined, { whole: false });
-          let rest = '';
-          for await (const piece of body.pipeThrough(new TextDecoderStream())) {
-            const lines = `${rest}${piece}`.split('\n');
-            rest = lines.pop();
-            yield lines.map(productIn);
-          }
-          if (rest !== '') yield [productIn(rest)];
-          const { generation, cursor } = (await read(signal, `${positions}/position`)) ?? {};
-          if (generation !== mark.generation || cursor !== mark.cursor)
-            throw new SinkError('unavailable', `another process has moved the position of ${collection}`);
-        },
-        repair: (events, extra, mark, signal) =>
-          this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal),
-      };
+    async apply(events, extra, mark, signal) {
+      await this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal);
     },
 
     /** Keeps the collection itself, because it has your fields. */
     async drop(signal) {
-      await removeWhere('catchword_fill:>=0', signal);
+      for await (const lines of exported(signal))
+        await remove(
+          lines.map((line) => parsed(line).id),
+          signal,
+        );
       await call(signal, 'DELETE', `collections/${collection}_position`, undefined, { absent: true });
       return `the empty collection ${collection}`;
     },

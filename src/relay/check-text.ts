@@ -4,11 +4,10 @@ import type { SinkCheck } from '../store/schema/sink-tables.ts';
 /** Why no store of a kind can be compared with its source. */
 export const INCOMPARABLE: Readonly<Record<string, string>> = {
   webhook: 'catchword cannot read what a receiver has stored',
-  s3: 'catchword does not read back the files of a bucket yet',
 };
 /** Why a store of a kind that can be compared cannot be repaired. */
 export function unrepairableText(kind: string): string {
-  return kind === 'module' ? 'its module has no repair' : 'events are only added to it';
+  return kind === 'module' ? 'its module has no apply' : 'events are only added to it';
 }
 
 /** What to do about such a store. */

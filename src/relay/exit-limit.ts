@@ -7,7 +7,6 @@ import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
 import type { HeldSink } from '../store/schema/sink-tables.ts';
 import { viewedLog } from '../view/viewed-change.ts';
 import type { FeedContext } from './feed-context.ts';
-import type { Filled } from './sink.ts';
 import { viewAt, viewsSinceFill } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
 
@@ -18,9 +17,8 @@ import { forecastView } from './view-forecast.ts';
  *   a run removes products, or changes them so that they leave the view, or    counted here, for each run with the runs of
  *   so that an expression of the view fails on them                            the 24 hours before, which an approval ends
  *   a changed view                                                             counted by settle-view.ts
- *   the end of a fill removes what it did not deliver (a fill itself           counted by the store (`filled`), judged here
- *   delivers no removals to a store that can say that)
- *   a repair                                                                   counted by compare-store.ts
+ *   the end of a fill removes what the store should not have (a fill itself    counted by reconcile.ts
+ *   delivers no removals to a store that can list), and so does a repair
  *
  * All ask `tooMany`. docs/held.md has the same as a table. A run goes on writing while its changes are delivered. So some may
  * leave before it exceeds the limit: never more than the limit. Removals that the source announced, or an operator approved,
@@ -71,15 +69,15 @@ export function holdSink(context: FeedContext, sink: SinkRow, held: HeldSink, re
 
 /**
  * Holds a sink before the end of its fill takes too much away. An approval allows as many as were counted then.
- * @param filled what the store says
+ * @param removed how many products, of those that the store `has`
  * @returns whether it is held
  */
-export function holdFillEnd(context: FeedContext, row: SinkRow, { delivered, left }: Filled): boolean {
+export function holdFillEnd(context: FeedContext, row: SinkRow, removed: number, has: number): boolean {
   const { held } = row;
-  const found = tooMany(context, left, delivered + left);
-  if (found === null || (held?.why === 'fill' && held.isApproved && left <= held.removed)) return false;
+  const found = tooMany(context, removed, has);
+  if (found === null || (held?.why === 'fill' && held.isApproved && removed <= held.removed)) return false;
   const reason = `the end of its fill ${leavingText(found)}`;
-  holdSink(context, row, { why: 'fill', removed: left, reason, isApproved: false }, reason);
+  holdSink(context, row, { why: 'fill', removed, reason, isApproved: false }, reason);
   return true;
 }
 

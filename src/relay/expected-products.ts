@@ -35,10 +35,3 @@ export function expectedProducts({ store, prepare, readOptions, stopping }: Feed
     },
   };
 }
-
-/** How many products the store of a sink should have. */
-export async function countExpected(context: FeedContext, row: SinkRow): Promise<number> {
-  let count = 0;
-  for await (const { length } of expectedProducts(context, row).read()) count += length;
-  return count;
-}

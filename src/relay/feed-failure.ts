@@ -33,7 +33,7 @@ export async function closeSession({ acks }: FeedContext, feed: Feed): Promise<v
 
 /** Makes batches smaller if the last one may have been too large for the sink. @returns what to add to the reason */
 function slowness({ batchSize }: FeedContext, session: Session | undefined, failures: number, error: unknown): string {
-  const events = session?.inFlight?.size ?? 0;
+  const events = session?.inFlight?.size ?? session?.applying ?? 0;
   if (!isSinkError(error) || !error.timedOut || events === 0) return '';
   const next = batchSize.timedOut(events);
   if (events === 1) return failures === 0 ? '' : '. It does not take a single event either';

@@ -5,6 +5,7 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { closeSession, type Feed, isFatal, onFailure, untilRetry } from './feed-failure.ts';
 import { deliverReady, parkWaiting } from './parked-events.ts';
+import { endFill } from './reconcile.ts';
 import { holdForRun, settleView } from './settle-view.ts';
 import { openSession, type Session } from './sink-session.ts';
 import { checkWhenWanted } from './store-check.ts';
@@ -77,7 +78,7 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
   if (await checkWhenWanted(context, session, current, feed.wasIdle)) return true;
   if (await deliverNext(context, session, current)) return true;
   if (now.error !== null) leased.write(({ sinks }) => sinks.clearError(now.id));
-  await session.endFill();
+  await endFill(context, session);
   return false;
 }
 
@@ -85,7 +86,7 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
  * Feeds one sink until `stopping` aborts.
  *
  * ```
- *             open, reconcile
+ *             open, resume
  *   closed ──────────────────────► open ─┐ each turn: ready events, else the next batch, else the end of a fill
  *     ▲                            │  ▲──┘
  *     └────────────────────────────┘

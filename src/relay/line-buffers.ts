@@ -4,9 +4,12 @@ const FIRST_SIZE = 1 << 20;
 
 export type LineBuffer = ReturnType<typeof createLineBuffer>;
 
-/** Joins lines in memory that is used again: new memory for each batch doubles the work of a file (measured). */
-export function createLineBuffer() {
-  let bytes = Buffer.allocUnsafe(FIRST_SIZE);
+/**
+ * Joins lines in memory that is used again: new memory for each batch doubles the work of a file (measured).
+ * @param firstSize bytes
+ */
+export function createLineBuffer(firstSize = FIRST_SIZE) {
+  let bytes = Buffer.allocUnsafe(firstSize);
   let size = 0;
   return {
     clear: (): void => {

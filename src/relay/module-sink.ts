@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { type Hide, masked } from '../base/redact.ts';
 import { createConfinement } from './error-boundary.ts';
-import type { Sink, Verifier } from './sink.ts';
+import type { Sink } from './sink.ts';
 import { answerWithin } from './with-timeout.ts';
-import { wrapVerifier } from './wrap-verifier.ts';
+import { type Listed, wrapListed } from './wrap-listed.ts';
 
 /*
  * The module of a custom sink may return anything. What it declares is checked once, when the sink is made, and whatever
@@ -23,37 +23,23 @@ const sinkSchema = z.strictObject({
     chars: z.int().min(1).max(100_000_000),
   }),
   open: call,
-  fillBegins: optionalCall,
-  fillEnds: optionalCall,
-  filled: optionalCall,
   recheck: optionalCall,
   size: optionalCall,
   deliver: call,
   deliverLines: optionalCall,
   prepareNext: optionalCall,
-  verify: optionalCall,
+  list: optionalCall,
+  digests: z
+    .looseObject({ digestOf: call, compares: optionalCall, sums: optionalCall, differences: optionalCall })
+    .optional(),
+  apply: optionalCall,
   drop: optionalCall,
   close: call,
   check: call,
 } satisfies Record<keyof Sink, z.ZodType>);
 
-const CALLS = Object.keys(sinkSchema.shape).filter((name) => name !== 'batch' && name !== 'verify');
-
-const verifierSchema = z.looseObject({
-  compares: z.object({ fast: z.string().nullable(), deep: z.string() }),
-  digestOf: call,
-  sums: optionalCall,
-  differences: optionalCall,
-  products: call,
-  repair: optionalCall,
-});
-
-/** @throws Error if it is not a verifier */
-function checked(made: unknown): Verifier {
-  const { error } = verifierSchema.safeParse(made);
-  if (error === undefined) return made as Verifier;
-  throw new Error(`verify returned an invalid verifier: ${z.prettifyError(error)}`);
-}
+const LISTED: ReadonlySet<string> = new Set(['list', 'digests', 'apply'] satisfies (keyof Listed)[]);
+const CALLS = Object.keys(sinkSchema.shape).filter((name) => name !== 'batch' && !LISTED.has(name));
 
 /**
  * @returns a copy, because a module may change its own later
@@ -104,8 +90,6 @@ export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> 
     ...(Object.fromEntries(calls) as Sink),
     batch,
     close,
-    ...(members.verify !== undefined && {
-      verify: (...args) => wrapVerifier(checked(members.verify?.apply(made, args)), (_signal, work) => confined(work)),
-    }),
+    ...wrapListed(sink, (_signal, work) => confined(work)),
   };
 }

@@ -202,7 +202,7 @@ export interface ReadTarget {
   readonly batch: Sink['batch'];
   /** Where the texts of a batch go; null for a sink that takes events. */
   readonly nextBuffer: (() => LineBuffer) | null;
-  /** Whether the end of a fill removes what it did not deliver, so that no fill delivers removals. */
+  /** Whether the end of a fill removes what the store should not have, so that no fill delivers removals. */
   readonly endsFills: boolean;
   /** After a fill, the last change that may be delivered; default: the newest. */
   readonly judgedTo?: () => number | null;

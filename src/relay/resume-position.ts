@@ -7,6 +7,28 @@ import { APART } from './sink-config.ts';
 import { hasWhole, knowsBefore, viewAt } from './store-contents.ts';
 import { feederOf } from './stored-mark.ts';
 
+/*
+ * Where a sink is: a leg, and the cursor on it. Each restart of delivery begins a leg, which has the next generation.
+ *
+ *   leg          what it delivers                                     begins when                        at its end
+ *   fill         each product's newest change up to `backfillTo`      a new or emptied store, a replay   then every change;
+ *                                                                     of everything, a taken-over store  `endFill` removes
+ *   transition   what differs from the leg before, up to              a changed view, approve --newest   then every change
+ *                `backfillTo` (store-contents.ts)
+ *   every one    each change after the cursor                         a replay from a change             -
+ *
+ * The mirror believes in (generation, cursor); the store says its own when it is opened, and wins:
+ *
+ *   the store says nothing             continue where the mirror is; the store may have got the last batch
+ *   same leg, ahead or behind          continue where the store is; what was pruned meanwhile is a gap
+ *   an earlier leg                     the restart did not reach it: begin it there, or a fill if what it has is not known
+ *   nothing, and it had something      a fill (`refill`)
+ *   another sink of this mirror        continue there if both have every product whole, else a fill
+ *   another mirror, or a lost future   stop (SINK_CONFLICT), unless an operator has let it take the store over: a fill
+ *
+ * A fill has not ended until `fillEnd` says at which cursor it did. A store that is set back to then or before ends it again.
+ */
+
 /**
  * Decides where delivery continues, from the mirror's row of a sink and the mark that the sink returned, and writes it to
  * the row. The mark wins: after a crash the sink may have more than the mirror wrote down, and after a loss of its own it
@@ -18,7 +40,7 @@ import { feederOf } from './stored-mark.ts';
  * @throws CatchwordError SINK_CONFLICT if another sink feeds the store, or another history did, whose numbers mean other
  *   changes
  */
-export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
+export function resume(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
   const { generation, cursor } = sink;
   if (mark !== null) requireNoOtherSink(store, sink, mark);
   if (mark === null) {
@@ -52,7 +74,7 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
     else continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
   } else if (mark.refill !== undefined && cursor > 0) store.sinks.refill(sink.id);
   else {
-    reconcileFreed(store, sink, mark);
+    placeFreed(store, sink, mark);
     recordGap(store, sink, mark.cursor, nowMs);
     continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);
   }
@@ -133,7 +155,7 @@ export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): b
 }
 
 /** Marks freed events that the sink has as delivered, and freed events that it lost as ready. */
-function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark): void {
+function placeFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark): void {
   const { generation, late } = mark;
   const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => rows.map(({ seq }) => seq);
   const lost = sinks
@@ -148,7 +170,7 @@ function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: M
 function continueAt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began = 0): void {
   // The store was fed under another name or address: from its cursor on, it needs every change.
   const wasFed = !sink.opened && cursor > sink.cursor;
-  store.sinks.reconcile(sink.id, generation, cursor, { filledTo: wasFed ? cursor : Number.MAX_SAFE_INTEGER, began });
+  store.sinks.setPosition(sink.id, generation, cursor, { filledTo: wasFed ? cursor : Number.MAX_SAFE_INTEGER, began });
 }
 
 /** Records the superseded changes that a sink with lost events cannot get again, because they were pruned. */

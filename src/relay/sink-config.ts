@@ -307,9 +307,9 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
           ? invalid(shown, error.hint)
           : invalid(`${address} cannot be used (${shown})`);
       }
-      if (common.data.verify === undefined || made.verify !== undefined) return made;
+      if (common.data.verify === undefined || made.list !== undefined) return made;
       await made.close().catch(() => {});
-      throw incomparable('its module has no verify');
+      throw incomparable('its module has no list');
     },
   };
 }

@@ -1,32 +1,30 @@
 import * as z from 'zod';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
-import { needsFullRun } from '../store/rows/source-state.ts';
-import { replayText } from './check-text.ts';
-import { createExit, holdFillEnd, writeIf } from './exit-limit.ts';
-import { countExpected } from './expected-products.ts';
+import { createExit } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
 import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
-import { isOfThisHistory, reconcile } from './resume-position.ts';
-import { type Filled, type Mark, type Opened, type Sink, SinkError } from './sink.ts';
+import { isOfThisHistory, resume } from './resume-position.ts';
+import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
 import { transitionAt } from './store-contents.ts';
-import { markSchema } from './stored-mark.ts';
+import { isSameMark, markSchema } from './stored-mark.ts';
 import { answerWithin } from './with-timeout.ts';
+import { wrapListed } from './wrap-listed.ts';
 
 /**
  * For safety: sinks have shorter deadlines of their own. When the relay stops, it waits for deliveries only, so that they
  * are not repeated; it abandons every other call at once.
  */
 const CALL_TIMEOUT_MS = 120_000;
-/** Removing the rows that a fill did not deliver reads the whole table. */
-const FILL_END_TIMEOUT_MS = 1_800_000;
+/** A store may have to read all that it has. For safety: stores have shorter deadlines for their statements. */
+const LIST_TIMEOUT_MS = 1_800_000;
 const RECHECK_MS = 300_000;
 
 const openedSchema = markSchema.extend({ refill: z.string().optional() }).nullable();
 
 /** What decides which changes the sink gets: what was delivered is judged as what is delivered next. */
 function targetOf(sink: Sink) {
-  return { batch: sink.batch, endsFills: sink.filled !== undefined };
+  return { batch: sink.batch, endsFills: sink.apply !== undefined };
 }
 
 /** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
@@ -61,8 +59,15 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
 
 /** Whether a fill begins because the store lost what it had: then what it takes away was not judged. */
 function isUnjudgedFill(before: SinkRow, mark: Opened | null, sink: Sink): boolean {
-  if (mark === null || sink.filled !== undefined) return false;
+  if (mark === null || sink.apply !== undefined) return false;
   return before.cursor > 0 && (mark.refill !== undefined || mark.generation < before.beganGeneration);
+}
+
+/** Whether a fill begins. A transition does not deliver what the store has already. */
+function isFillBegun({ store, row }: FeedContext): boolean {
+  const now = row();
+  const isTransition = transitionAt(store.sinks.views(now.id), now, 0) !== undefined;
+  return now.cursor === 0 && !isTransition && (now.backfillTo > 0 || now.takeOver);
 }
 
 /**
@@ -92,19 +97,20 @@ async function open(
       throw new SinkError('unavailable', 'delivery was restarted while the sink was being opened');
     }
     if (mark !== null) writer.sinks.clearError(now.id);
-    reconcile(writer, now, known, clock.now());
+    resume(writer, now, known, clock.now());
+    const { fillEnd } = context.row();
+    // A store that was set back may have again what the end of its fill removed.
+    const isBefore = mark !== null && fillEnd !== null && mark.cursor <= fillEnd;
+    if (isBefore || isFillBegun(context)) writer.sinks.noteFillEnd(now.id, null);
     return context.row();
   });
   logOpened(context, before, row.cursor, mark);
-  const isTransition = transitionAt(store.sinks.views(row.id), row, 0) !== undefined;
-  // A transition does not deliver what the store has already.
-  if (row.cursor === 0 && !isTransition && (row.backfillTo > 0 || row.takeOver)) {
-    const start = context.markAt(row, 0);
-    leased.check();
-    await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.fillBegins?.(start, deadline), stopping);
-    return { row, storesMark: mark !== null, mark: start };
-  }
-  return { row, storesMark: mark !== null, mark: mark ?? believed };
+  const start = context.markAt(row, 0);
+  if (!isFillBegun(context) || isSameMark(mark, start))
+    return { row, storesMark: mark !== null, mark: mark ?? believed };
+  leased.check();
+  await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.apply?.([], [], start, deadline), stopping);
+  return { row, storesMark: mark !== null, mark: start };
 }
 
 /** Lets the sink work on the next batch while it waits for its store, on one batch at a time. */
@@ -125,26 +131,6 @@ function createPreparation({ config, log, errorText }: FeedContext, sink: Sink) 
   };
 }
 
-/** What the store has before the end of a fill; null if no fill is to end. */
-async function filledOf({ stopping }: FeedContext, sink: Sink, kept: readonly string[]): Promise<Filled | null> {
-  const call = async (deadline: AbortSignal) => (await sink.filled?.(kept, deadline)) ?? null;
-  return await answerWithin(FILL_END_TIMEOUT_MS, call, stopping);
-}
-
-/**
- * Checks that a fill has delivered what the mirror has, before what it did not deliver is removed.
- * @param unsure products whose events wait for a decision
- */
-async function requireFilled(context: FeedContext, row: SinkRow, { delivered }: Filled, unsure: number): Promise<void> {
-  const expected = await countExpected(context, row);
-  // Deliveries have noted them.
-  context.noteViewFailures(false);
-  if (delivered + unsure >= expected) return;
-  const found = `the store has ${delivered} of the ${expected} products that its fill has delivered, so nothing is removed`;
-  const why = 'another program has changed it, or it takes two keys for one';
-  throw new SinkError('misconfigured', `${found}: ${why}. ${replayText(row.name)}`);
-}
-
 /** An open sink. */
 export type Session = NonNullable<Awaited<ReturnType<typeof openSession>>>;
 
@@ -154,7 +140,7 @@ export type Session = NonNullable<Awaited<ReturnType<typeof openSession>>>;
  * @throws what the sink throws; CatchwordError SINK_CONFLICT, LEASE_LOST
  */
 export async function openSession(context: FeedContext) {
-  const { store, config, clock, leased, stopping, signal } = context;
+  const { config, clock, leased, stopping, signal } = context;
   const sink = await answerWithin(CALL_TIMEOUT_MS, () => config.make(), stopping);
   const close = (): Promise<void> => context.closeSink(sink);
   const opened = await open(context, sink).catch(async (error: unknown) => {
@@ -166,7 +152,6 @@ export async function openSession(context: FeedContext) {
     return null;
   }
   const { generation } = opened.row;
-  let hasFillEnded = sink.fillEnds === undefined;
   let checkedAt = clock.now();
   let stored = opened.mark;
 
@@ -180,13 +165,18 @@ export async function openSession(context: FeedContext) {
     ahead: null as { readonly after: number; readonly batch: Batch | null } | null,
     /** The events of a call of `deliver` that is running or has failed. */
     inFlight: null as Delivery | null,
+    /** How many products a call of `apply` has that is running or has failed. */
+    applying: 0,
     close,
     ...createExit(context),
     prepareNext: createPreparation(context, sink),
-    verify: sink.verify?.bind(sink),
+    /** Compares and repairs the store; `apply` below repairs it between two deliveries. */
+    listed: wrapListed(sink, (_signal, work) => answerWithin(LIST_TIMEOUT_MS, work, stopping)),
     /** The last mark that the store got. */
     stored: (): Mark => stored,
-    hasFillEnded: (): boolean => hasFillEnded,
+    /** Whether the store has what a fill makes of it. */
+    hasFillEnded: ({ cursor, backfillTo, fillEnd }: SinkRow): boolean =>
+      cursor >= backfillTo && (sink.apply === undefined || fillEnd !== null),
 
     deliver: async (delivery: Delivery, mark: Mark): Promise<void> => {
       // This process may have been suspended since the turn began. A store that cannot compare marks has only this check.
@@ -203,6 +193,15 @@ export async function openSession(context: FeedContext) {
       if (isFast) context.log.info({ sink: config.name }, 'sink gets full batches again');
     },
 
+    /** Makes products as the events say, removes the extra ones, and leaves the mark in the store. */
+    apply: async (events: readonly SinkEvent[], extra: readonly string[], mark: Mark): Promise<void> => {
+      leased.check();
+      session.applying = events.length + extra.length;
+      await session.listed.apply?.(events, extra, mark, stopping);
+      session.applying = 0;
+      stored = mark;
+    },
+
     /** Checks every few minutes that the store still holds what it confirmed. @throws SinkError if it does not */
     recheck: async (): Promise<void> => {
       const now = clock.now();
@@ -210,32 +209,6 @@ export async function openSession(context: FeedContext) {
       if (!wasClockSetBack && now - checkedAt < RECHECK_MS) return;
       checkedAt = now;
       await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.recheck?.(deadline), stopping);
-    },
-
-    /**
-     * Tells the sink, once per session, that everything is delivered. Until the mirror is complete it does not: products
-     * that the mirror does not have yet may exist.
-     */
-    endFill: async (): Promise<void> => {
-      if (hasFillEnded) return;
-      const { row, hasAll } = store.read(() => {
-        const row = context.row();
-        return { row, hasAll: row.cursor === store.changes.lastSeq() && !needsFullRun(store) };
-      });
-      if (!hasAll || row.generation !== generation) return;
-      const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
-      const vbids = [...new Set(kept.map(({ vbid }) => vbid))];
-      const mark = context.markAt(row, row.cursor);
-      const filled = await filledOf(context, sink, vbids);
-      if (filled !== null) {
-        await requireFilled(context, row, filled, vbids.length);
-        if (holdFillEnd(context, row, filled)) return;
-      }
-      leased.check();
-      await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), stopping);
-      stored = mark;
-      hasFillEnded = true;
-      if (row.held?.why === 'fill') writeIf(context, row, ({ sinks }) => sinks.release(row.id));
     },
   };
   return session;

@@ -10,7 +10,10 @@ import type { ChangeOp } from '../catalog/run-types.ts';
  *
  * The relay calls each sink like this, one call at a time (except `prepareNext`):
  *
- *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
+ *   open ─► deliver ─► deliver ─► … ─► list ─► apply ─► deliver ─► … ─► close     (after an error: close, a pause, open again)
+ *
+ * A fill delivers every living product once (with a view: every one that it shows). Where a store has `list` and `apply`, the
+ * relay ends a fill with them: it removes what the store has and should not have. Any other store gets removals in its fill.
  *
  * Events arrive in the order of their `seq`; with a view, only those that it shows. After a crash, an event may arrive
  * again. A sink that stores the `Mark` with the events, in one atomic step, and returns it from `open`, gets every event
@@ -70,11 +73,21 @@ export interface StoredSize {
   readonly option: string;
 }
 
-/** What a store has of one living product, for `sink verify`. */
+/** How much a list of products has to tell. */
+export interface Listing {
+  /** Everything that the store has of a product; false: its key is enough. */
+  readonly whole: boolean;
+  /** Whether positions are compared, too: `seq`, the number of a product's newest change. Not if a view hides changes. */
+  readonly positions: boolean;
+}
+
+/** What a store has of one living product. */
 export interface StoredProduct {
   readonly vbid: string;
-  /** 15 hex digits (60 bits): the first ones of an MD5 of what is compared. */
-  readonly digest: string;
+  /** Its JSON, for a `whole` list of a store without `digests`. */
+  readonly body?: string;
+  /** From a store with `digests`: 15 hex digits (60 bits), as its `digestOf` makes them. */
+  readonly digest?: string;
   /** Only parts of it are there, such as rows of prices: it is extra if it should not be there, and else missing. */
   readonly isRest?: boolean;
 }
@@ -85,43 +98,23 @@ export interface BucketSum {
   readonly sum: bigint;
 }
 
-/**
- * Compares a store with its source. The relay calls it between two deliveries, while the store is what the deliveries up to
- * `mark`, the last one that the store got, made of it. A fast pass compares keys, and `seq` if there are `positions`; a deep
- * one everything that the store has of a product. Rows of removed products are not products.
- */
-export interface Verifier {
-  /** For people, such as "keys and positions": what a fast pass compares, null if every pass is deep; and what a deep one does. */
-  readonly compares: { readonly fast: string | null; readonly deep: string };
+/** Lets a store compare by itself. Without it, the relay makes the digests, of what `list` yields. */
+export interface Digests {
   /** The digest that the store should have of the product that an event brings. */
-  digestOf(event: SinkEvent, deep: boolean): string;
-  /** Optional, for a store that can add: by bucket, of which those without products may be missing. Without it, the relay reads all products. */
-  sums?(deep: boolean, mark: Mark, signal: AbortSignal): Promise<ReadonlyMap<number, BucketSum>>;
+  digestOf(event: SinkEvent, listing: Listing): string;
+  /** Optional. What a listing compares, for people, such as "keys and positions"; null: `sink verify` always asks for whole products. */
+  compares?(listing: Listing): string | null;
+  /** Optional, for a store that can add: by bucket, of which those without products may be missing. */
+  sums?(listing: Listing, mark: Mark, signal: AbortSignal): Promise<ReadonlyMap<number, BucketSum>>;
   /**
-   * The living products of these buckets (null: all), in any order.
-   * @throws SinkError unavailable if the store's mark is not `mark` any more
+   * Optional, for a store that has more than a text of each product. Of products that differ, by key: the columns or parts
+   * with another content, without values.
    */
-  products(
-    deep: boolean,
-    buckets: ReadonlySet<number> | null,
-    mark: Mark,
+  differences?(
+    events: readonly SinkEvent[],
+    listing: Listing,
     signal: AbortSignal,
-  ): AsyncIterable<readonly StoredProduct[]>;
-  /**
-   * Optional, for a store that has more than a text of each product. Of products that a deep pass found to differ, by key:
-   * the columns or parts with another content, without values.
-   */
-  differences?(events: readonly SinkEvent[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Optional. Makes these products as the events say, whatever their position in the store, and removes the extra keys; the mark stays. */
-  repair?(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
-}
-
-/** What a store has before the end of a fill, in living products. */
-export interface Filled {
-  /** Delivered by the fill. */
-  readonly delivered: number;
-  /** The others, which the end of the fill removes: without the products that it keeps. */
-  readonly left: number;
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
 export interface Sink {
@@ -138,25 +131,6 @@ export interface Sink {
    * @throws SinkError, or anything; the relay retries
    */
   open(mark: Mark, newest: number, signal: AbortSignal): Promise<Opened | null>;
-  /**
-   * Optional. Called after `open`, before the first delivery of a fill, which delivers every living product once (with a
-   * view: every one that it shows). Keep rows of an earlier fill, or of another mirror, until `fillEnds`.
-   * @param mark the position before the first delivery, with the cursor 0
-   */
-  fillBegins?(mark: Mark, signal: AbortSignal): Promise<void>;
-  /**
-   * Optional. Called once per session, when everything is delivered and the mirror is complete: remove rows that were not
-   * delivered since `fillBegins`. Without a fill since the last call, do nothing.
-   * @param kept keys of products with parked or skipped events: keep their rows
-   */
-  fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
-  /**
-   * Optional, for a store whose `fillEnds` removes something: its fills deliver no removals, because their end makes them.
-   * Called before `fillEnds`; null if no fill is to end. `fillEnds` waits for a person if it would remove too much, and is not
-   * called if the mirror has more products than were delivered: then somebody has changed the store.
-   * @param kept as `fillEnds` gets them
-   */
-  filled?(kept: readonly string[], signal: AbortSignal): Promise<Filled | null>;
   /**
    * Optional. Called every few minutes: checks that the store still has what it confirmed, without changing anything.
    * @throws SinkError `unavailable` if it does not; the relay then opens the sink again
@@ -180,11 +154,25 @@ export interface Sink {
    */
   prepareNext?(events: readonly SinkEvent[]): Promise<void>;
   /**
-   * Optional. Returns the calls of `catchword sink verify`, for use while the sink is open.
-   * @param positions whether the store has the `seq` of each product's newest change; false if a view hid changes: then no
-   *   pass may compare positions
+   * Optional. Yields the living products of these buckets (null: all), in any order. The relay calls it between two
+   * deliveries, while the store is what the deliveries up to `mark`, its last one, made of it. Rows of removed products are
+   * not products.
+   * @throws SinkError unavailable if the store's mark is not `mark` any more
    */
-  verify?(positions: boolean): Verifier;
+  list?(
+    listing: Listing,
+    buckets: ReadonlySet<number> | null,
+    mark: Mark,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly StoredProduct[]>;
+  /** Optional. Makes `list` faster, or lets it compare something else than the JSON. */
+  readonly digests?: Digests;
+  /**
+   * Optional. Makes these products as the events say, whatever their position in the store, removes the extra keys, and
+   * stores the mark, also if there are neither. A fill begins and ends with such a call: with `cursor` 0, it lets the sink
+   * take the store over, also from another mirror.
+   */
+  apply?(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
    * Optional. For `catchword sink contract`: removes everything that this sink has made, also without `open`.
    * @returns what stays, for people; empty: nothing

@@ -2,21 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { CheckRequest, SinkCheck } from '../store/schema/sink-tables.ts';
 import { checkText } from './check-text.ts';
-import { compareStore } from './compare-store.ts';
 import type { FeedContext } from './feed-context.ts';
 import { isFatal } from './feed-failure.ts';
-import { isSinkError, type Verifier } from './sink.ts';
+import { compareStore } from './reconcile.ts';
+import { isSinkError } from './sink.ts';
 import type { Session } from './sink-session.ts';
-import { answerWithin } from './with-timeout.ts';
-import { wrapVerifier } from './wrap-verifier.ts';
 
 /*
  * When a store is compared with its source: asked for (a row in the mirror), or due. Only between two deliveries, once the
  * store has got a whole fill: before that, it has what is not in the mirror, and lacks what is.
  */
-
-/** For safety: stores have shorter deadlines for their statements. */
-const CALL_TIMEOUT_MS = 1_800_000;
 
 function wantedCheck({ config, clock }: FeedContext, row: SinkRow): CheckRequest | null {
   if (row.checkAsked !== null) return row.checkAsked;
@@ -47,7 +42,8 @@ export async function checkWhenWanted(
   wasIdle: boolean,
 ): Promise<boolean> {
   const { store, clock, leased, stopping, acks } = context;
-  if (row.cursor < row.backfillTo || !session.hasFillEnded()) return false;
+  const { list, digests, apply } = session.listed;
+  if (!session.hasFillEnded(row)) return false;
   const request = wantedCheck(context, row);
   if (request === null) return false;
   acks.flush();
@@ -62,18 +58,16 @@ export async function checkWhenWanted(
   }
 
   try {
-    const made = session.verify?.(store.sinks.views(row.id).length === 0);
-    if (made === undefined) {
-      note({ ...common, allows: 'nothing', error: 'its module has no verify' });
+    if (list === undefined) {
+      note({ ...common, allows: 'nothing', error: 'its module has no list' });
       return true;
     }
-    const verifier: Verifier = wrapVerifier(made, (_signal, work) => answerWithin(CALL_TIMEOUT_MS, work, stopping));
-    const { fast, deep: whole } = verifier.compares;
-    const deep = request.deep || fast === null;
-    const asked = { ...request, deep };
-    const result = await compareStore({ context, session, row, verifier, request: asked });
-    const allows = made.repair === undefined ? 'comparison' : 'repair';
-    note({ ...common, ...result, deep, compared: deep ? whole : fast, allows });
+    const positions = store.sinks.views(row.id).length === 0;
+    const compares = (whole: boolean): string | null => digests?.compares?.({ whole, positions }) ?? null;
+    const deep = request.deep || compares(false) === null;
+    const result = await compareStore(context, session, row, request, { whole: deep, positions });
+    const allows = apply === undefined ? 'comparison' : 'repair';
+    note({ ...common, ...result, deep, compared: compares(deep) ?? 'keys and whole values', allows });
   } catch (error) {
     if (stopping.aborted || isFatal(error)) throw error;
     if (wasIdle && isSinkError(error) && error.connectionLost) throw error;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../catalog/content.ts';
 import type { BucketSum } from './sink.ts';
 
 /*
@@ -16,6 +17,18 @@ export function md5(text: string): string {
 /** The digest of what is compared of a product: the first 60 bits of its MD5. It finds mistakes, not forgeries. */
 export function digestOf(text: string): string {
   return md5(text).slice(0, DIGEST_DIGITS);
+}
+
+/** The digest of what tells values apart as JSON: not their white space, nor the order of their members. */
+export function digestOfJson(text: string): string {
+  let value = text;
+  try {
+    JSON.parse(text);
+    value = canonicalJson(text);
+  } catch {
+    // Somebody has written what is not JSON, or is nested too deep for a product.
+  }
+  return digestOf(value);
 }
 
 export function bucketOf(vbid: string): number {
@@ -38,6 +51,6 @@ export function createSums() {
 
 const DIGEST = new RegExp(`^[0-9a-f]{${DIGEST_DIGITS}}$`);
 
-export function isDigest(text: unknown): boolean {
+export function isDigest(text: unknown): text is string {
   return typeof text === 'string' && DIGEST.test(text);
 }

@@ -61,7 +61,7 @@ function write({ store }: Harness, work: (writer: RelayWriter) => void): void {
 function addSink(bench: Harness, name: string, isOpened: boolean): void {
   write(bench, ({ sinks }) => {
     sinks.configure({ name, kind: 'jsonl', address: 'o', identity: 'o' });
-    if (isOpened) sinks.reconcile(bench.store.sinks.get(name)?.id ?? 0, 1, 2);
+    if (isOpened) sinks.setPosition(bench.store.sinks.get(name)?.id ?? 0, 1, 2);
   });
 }
 

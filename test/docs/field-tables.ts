@@ -72,7 +72,6 @@ const TABLES: Readonly<Record<string, readonly Line[]>> = {
     line('seq', 'bigint', 'The number of its newest change.'),
     line('changed_at', 'datetime(3)', 'When it last changed, in UTC.'),
     line('removed_at', 'datetime(3)', 'When it was removed; null if it was not.'),
-    line('fill', 'bigint', "catchword's own."),
   ],
   postgres: [
     line('vbid', 'text', 'The key of the product, and of the table.'),
@@ -81,7 +80,6 @@ const TABLES: Readonly<Record<string, readonly Line[]>> = {
     line('seq', 'bigint', 'The number of its newest change.'),
     line('changed_at', 'timestamptz', 'When it last changed.'),
     line('removed_at', 'timestamptz', 'When it was removed; null if it was not.'),
-    line('fill', 'bigint', "catchword's own."),
   ],
 };
 

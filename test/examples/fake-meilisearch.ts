@@ -153,12 +153,12 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine {
     tamper: () => {
       const documents = indices.get('products')?.documents;
       documents?.set('P1', { ...documents.get('P1'), title: 'x' }).delete('P2');
-      documents?.set('EXTRA', { vbid: 'EXTRA', catchword_id: 'EXTRA', catchword_fill: 1 });
+      documents?.set('EXTRA', { vbid: 'EXTRA', catchword_id: 'EXTRA' });
       documents?.set('copy_1', { ...documents.get('P3'), catchword_id: 'copy_1' });
     },
     products: () => {
       const documents = [...(indices.get('products')?.documents.values() ?? [])];
-      return productsIn(documents, ['catchword_id', 'catchword_fill']);
+      return productsIn(documents, ['catchword_id']);
     },
   };
 }

@@ -26,7 +26,7 @@ export function createTypesense(secret = 'a-key-of-typesense'): Engine {
   function make(name: string, fields: Fields): void {
     collections.set(name, { fields, createdAt: 1_700_000_000 + ++made, documents: new Map() });
   }
-  make('products', [{ name: 'catchword_fill', type: 'int64' }]);
+  make('products', []);
 
   /** @returns why it is rejected */
   function upsert({ fields, documents }: Collection, line: string): string | null {
@@ -58,27 +58,11 @@ export function createTypesense(secret = 'a-key-of-typesense'): Engine {
     return { status: 200, body: lines.join('\n') };
   }
 
-  /** Deletes by `id:[a,b]`, `catchword_fill:>=0` or `catchword_fill:<3 && id:!=[a]`. */
-  function remove({ query }: Asked, { documents, fields }: Collection): Answer {
-    const filter = query.get('filter_by') ?? '';
-    if (filter === 'catchword_fill:>=0') {
-      const deleted = documents.size;
-      documents.clear();
-      return { status: 200, body: { num_deleted: deleted } };
-    }
-    const [, only, , below, , but = ''] =
-      /^(id:\[([\w,-]+)\]|catchword_fill:<(\d+)( && id:!=\[([\w,-]+)\])?)$/.exec(filter) ?? [];
-    if (only === undefined) return failed(400, 'Could not parse the filter query.');
-    const listed = /^id:\[(.*)\]$/.exec(only)?.[1]?.split(',');
-    if (listed === undefined && !fields.some(({ name }) => name === 'catchword_fill'))
-      return failed(404, 'Could not find a filter field named `catchword_fill` in the schema.');
-    const kept = but.split(',');
-    const ids =
-      listed ??
-      [...documents]
-        .filter(([id, one]) => Number(one.catchword_fill) < Number(below) && !kept.includes(id))
-        .map(([id]) => id);
-    const deleted = ids.filter((id) => documents.delete(id));
+  /** Deletes by `id:[a,b]`. */
+  function remove({ query }: Asked, { documents }: Collection): Answer {
+    const listed = /^id:\[([\w,-]+)\]$/.exec(query.get('filter_by') ?? '')?.[1];
+    if (listed === undefined) return failed(400, 'Could not parse the filter query.');
+    const deleted = listed.split(',').filter((id) => documents.delete(id));
     return { status: 200, body: { num_deleted: deleted.length } };
   }
 
@@ -129,12 +113,12 @@ export function createTypesense(secret = 'a-key-of-typesense'): Engine {
     tamper: () => {
       const documents = collections.get('products')?.documents;
       documents?.set('P1', { ...documents.get('P1'), title: 'x' }).delete('P2');
-      documents?.set('EXTRA', { vbid: 'EXTRA', id: 'EXTRA', catchword_fill: 1 });
+      documents?.set('EXTRA', { vbid: 'EXTRA', id: 'EXTRA' });
       documents?.set('copy_1', { ...documents.get('P3'), id: 'copy_1' });
     },
     products: () => {
       const documents = [...(collections.get('products')?.documents.values() ?? [])];
-      return productsIn(documents, ['id', 'catchword_fill']);
+      return productsIn(documents, ['id']);
     },
   };
 }

@@ -90,7 +90,15 @@ export async function fed<T extends SinkTarget>(prepared: Promise<T>, count: num
   const scene = await feeding(prepared);
   scene.harness.start(scene.config);
   await scene.harness.deliver(books(count, 1));
+  await fillEnded(scene.harness, scene.config);
   return scene;
+}
+
+/** Waits until the fill of a store has ended that can list and apply: what a test changes in it before then is put right. */
+export async function fillEnded({ sink }: TestMirror, config: SinkConfig): Promise<void> {
+  const store = await config.make();
+  await store.close();
+  if (store.apply !== undefined) await until('the fill has ended', () => sink().fillEnd !== null);
 }
 
 /** The same, but the relay has stopped. */

@@ -7,7 +7,7 @@ import { pgbouncerAvailable, startPgbouncer } from '../support/pgbouncer.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { redisAvailable } from '../support/redis.ts';
 import type { ServerProcess } from '../support/server.ts';
-import { books, configAt, feeding } from './feeding.ts';
+import { books, configAt, feeding, fillEnded } from './feeding.ts';
 import { readableLog } from './readable-log.ts';
 import { useNats, useRedis } from './servers.ts';
 import { PROXIED_KINDS } from './target-kinds.ts';
@@ -21,21 +21,17 @@ async function endedWhileIdle(scene: Awaited<ReturnType<typeof feeding>>, config
   const { harness, target } = scene;
   const { lines, log } = readableLog();
   const sizes: number[] = [];
-  let isFilling = true;
+  let removes = true;
   const recorded = wrapSink(config, (sink) => ({
     deliver: async (events, mark, signal) => {
       sizes.push(events.length);
       await sink.deliver(events, mark, signal);
-      isFilling &&= sink.fillEnds !== undefined;
-    },
-    fillEnds: async (kept, mark, signal) => {
-      await sink.fillEnds?.(kept, mark, signal);
-      isFilling = false;
+      removes = sink.apply !== undefined;
     },
   }));
   harness.start(recorded, { log });
   await harness.deliver(books(3, 1));
-  await until('the fill has ended', () => !isFilling);
+  await until('the fill has ended', () => !removes || harness.sink().fillEnd !== null);
   await end();
   harness.change(books(40, 2));
   return {
@@ -98,6 +94,7 @@ for (const { name, tags, start, prepare } of PROXIED_KINDS) {
       const { harness, target, config } = await feeding(prepare(server.port, ''));
       harness.start(config);
       await harness.deliver(books(3, 1));
+      await fillEnded(harness, config);
       const port = Number(/127\.0\.0\.1:(\d+)/.exec(target.url)?.[1])
         .toString(16)
         .toUpperCase()

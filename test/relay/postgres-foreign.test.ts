@@ -10,7 +10,7 @@ import { postgresTarget } from './targets.ts';
 /** The columns that catchword makes. */
 const COLUMNS = Object.entries<string>({ ...LAYOUT.products, body: 'jsonb NOT NULL', seq: 'bigint NOT NULL' })
   .map(([name, type]) => `${name} ${type}`)
-  .concat('vbid text PRIMARY KEY, changed_at timestamptz NOT NULL, removed_at timestamptz, fill bigint DEFAULT 0')
+  .concat('vbid text PRIMARY KEY, changed_at timestamptz NOT NULL, removed_at timestamptz')
   .join(', ');
 /** The tables of its parts, for a statement. */
 const PARTS_OF = (table: string): string => PART_NAMES.map((part) => `${table}_${part}`).join(', ');

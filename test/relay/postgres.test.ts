@@ -51,7 +51,6 @@ describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
         off_sale_date: null,
         sales_rights: null,
         exclude_sales_rights: null,
-        fill: expect.any(String),
       },
     ]);
     const { rows: cursors } = await postgres.client.query(`SELECT * FROM catchword_cursor WHERE table_name = $1`, [
@@ -65,8 +64,6 @@ describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
         cursor: '3',
         at: String(harness.events()[2]?.at),
         late: '0',
-        fill: rows[0].fill,
-        fill_ended: true,
         has_rows: true,
       },
     ]);

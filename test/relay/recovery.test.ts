@@ -62,7 +62,7 @@ it('delivers nothing twice after a kill during a rotation', async () => {
   const { length } = readFileSync(target.file);
   writeFileSync(`${target.file}.state`, JSON.stringify({ ...state, offset: length, cursor: 10 }));
   renameSync(target.file, target.file.replace('.jsonl', `-${'10'.padStart(20, '0')}.jsonl`));
-  writeUnder(harness.store.relayLease, Date.now(), ({ sinks }) => sinks.reconcile(harness.sink().id, 1, 5));
+  writeUnder(harness.store.relayLease, Date.now(), ({ sinks }) => sinks.setPosition(harness.sink().id, 1, 5));
   harness.change(books(5, 2));
   for (let start = 0; start < 3; start++) {
     await harness.resume(config);

@@ -68,26 +68,22 @@ function onStore<T>(db: string, work: (store: Store) => T): T {
 /** Runs a relay until the sink has confirmed everything, or has stopped. */
 async function deliver(db: string, config: SinkConfig): Promise<string> {
   const store = openStore(db, { mustExist: true });
-  const reached = { isOpen: false, isFillOver: false };
+  const reached = { isOpen: false, ends: false };
   const noted = wrapSink(config, (sink) => ({
     open: async (...given) => {
       const opened = await sink.open(...given);
-      reached.isOpen = true;
+      Object.assign(reached, { isOpen: true, ends: sink.apply !== undefined });
       return opened;
-    },
-    fillEnds: async (...given) => {
-      await sink.fillEnds?.(...given);
-      reached.isFillOver = true;
     },
   }));
   const relay = relayOf(store, [noted]);
   const row = () => store.sinks.get(NAME);
   try {
     await until('the sink has everything or stops', () => {
-      const { cursor, state, opened, error } = row() ?? {};
+      const { cursor, state, opened, error, fillEnd } = row() ?? {};
       const hasAll = opened === true && error === null && cursor === store.changes.lastSeq();
       // Before the mirror is complete, no fill ends.
-      const isOver = reached.isOpen && (reached.isFillOver || needsFullRun(store));
+      const isOver = reached.isOpen && (!reached.ends || fillEnd !== null || needsFullRun(store));
       return state === 'stopped' || (hasAll && isOver);
     });
     // A fill that ended too early would do so a turn later.

@@ -82,7 +82,6 @@ describe('a configured sink', () => {
 
 it.each([
   ['webhook+https://shop.example/#verify=7d', 'catchword cannot read what a receiver has stored'],
-  ['s3://books/x?endpoint=https://s3.example&verify=7d', 'catchword does not read back'],
   ['jsonl:x?rotate=1MB&keep=2&verify=7d', 'keep drops events'],
   ['redis://h?maxlen=5&verify=7d', 'maxlen drops events'],
   ['nats://h?max_age=5d&verify=7d', 'max_age drops events'],
@@ -93,13 +92,13 @@ it.each([
   expect(() => config(url.replace(/[&#]verify=7d/, ''))).not.toThrow();
 });
 
-it('verify= of a module that has no verify is rejected', async () => {
+it('verify= of a module that has no list is rejected', async () => {
   const file = join(temporaryDirectory(), 'sink.mjs');
   const calls = 'async open() {}, async deliver() {}, async close() {}, async check() {}';
   writeFileSync(file, `export const createSink = () => ({ batch: { events: 1, chars: 1 }, ${calls} });`);
   await expect(config(`module:${file}?verify=7d`).make()).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
-    message: 'CATCHWORD_SINK_X: its store cannot be compared with its source: its module has no verify',
+    message: 'CATCHWORD_SINK_X: its store cannot be compared with its source: its module has no list',
   });
   await (await config(`module:${file}`).make()).close();
 });
@@ -191,7 +190,7 @@ it('restarts a sink at a new address, and keeps what the old store refused for t
   harness.change(books(3, 1));
   configure(harness, { x: 'old' });
   const { id = 0 } = sinks.get('x') ?? {};
-  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(id, 1, 3));
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.setPosition(id, 1, 3));
   harness.refuse(1, 'x');
   configure(harness, { x: 'old' });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });

@@ -190,10 +190,10 @@ describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', { tags: ['stor
 
   it.each(['delete', 'tombstone'])('loses the rows that a fill did not deliver, with removals=%s', async (removals) => {
     const { harness, target, config, slow } = await slowTable(`&statement_timeout=400&removals=${removals}`);
-    await postgres.client.query(`INSERT INTO ${target.table} (vbid, body, seq, changed_at, fill)
-        SELECT 'Q' || n, '{}', 1, now(), 0 FROM generate_series(1, 600) AS n;
-      UPDATE catchword_cursor SET fill_ended = false WHERE table_name = 'public.${target.table}'`);
+    await postgres.client.query(`INSERT INTO ${target.table} (vbid, body, seq, changed_at)
+        SELECT 'Q' || n, '{}', 1, now() FROM generate_series(1, 600) AS n`);
     await slow('UPDATE OR DELETE');
+    harness.replay(0, true);
     harness.start(config);
     await until('the rows are removed', async () => (await target.read()).products.size === 1);
     await until('the error is cleared', () => harness.sink().error === null);

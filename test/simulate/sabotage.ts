@@ -772,11 +772,11 @@ export const SABOTAGES: readonly Sabotage[] = [
     'new Set([...keys, ...fromBody.slice(0, 0)])',
   ),
   bugFor(
-    'test/view/sink-view.property.test.ts',
-    'a change of view begins as a fill, after which only what differed is kept',
+    'test/relay/fill-exit.test.ts',
+    'the fill of a store that was set back is not ended again',
     'src/relay/sink-session.ts',
-    'if (row.cursor === 0 && !isTransition && (',
-    'if (row.cursor === 0 && (isTransition || row.backfillTo > 0) && (',
+    'if (isBefore || isFillBegun(context)) ',
+    'if (isBefore && isFillBegun(context)) ',
   ),
   bugFor(
     'test/view/sink-view.property.test.ts',

@@ -40,7 +40,7 @@ function addSink(bench: Harness, name: string, cursor: number): number {
   return writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
     sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
     const id = sinks.get(name)?.id ?? 0;
-    sinks.reconcile(id, 1, cursor);
+    sinks.setPosition(id, 1, cursor);
     return id;
   });
 }

@@ -1,6 +1,6 @@
 import { messageOf } from '../../src/base/errors.ts';
 import { hastyClock, SINK_NAME } from '../../src/relay/contract/harness.ts';
-import { type Mark, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
+import { type Mark, type Sink, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import type { View } from '../../src/view/view.ts';
 
@@ -28,12 +28,13 @@ interface Content {
   readonly known: ReadonlySet<string>;
   /** The highest `seq` of the events of each product. */
   readonly newest: ReadonlyMap<string, number>;
-  /** The products that came since a fill began; null if none is under way. */
-  readonly filled: ReadonlySet<string> | null;
   readonly mark: Mark | null;
 }
 
-function applied(content: ReadonlyMap<string, string>, events: readonly SinkEvent[]): Map<string, string> {
+function applied(
+  content: ReadonlyMap<string, string>,
+  events: readonly Pick<SinkEvent, 'vbid' | 'body'>[],
+): Map<string, string> {
   const next = new Map(content);
   for (const { vbid, body } of events) {
     if (body === null) next.delete(vbid);
@@ -53,23 +54,37 @@ export function memoryReceiver(keepsMark: boolean, batch = 3) {
     deduplicated: new Map(),
     known: new Set(),
     newest: new Map(),
-    filled: null,
     mark: null,
   };
   let contents: Content[] = [empty];
   const last = (): Content => contents.at(-1) ?? empty;
-  /** Whether a session that was opened since has delivered everything. */
-  let hasEnded = false;
+  /** Whether a relay has opened it since it was set back, and has noted how far it is. */
+  let isOpen = false;
+  const listed: Pick<Sink, 'list' | 'apply'> = {
+    list: async function* () {
+      yield [...last().products].map(([vbid, body]) => ({ vbid, body }));
+    },
+    apply: async (events, extra, mark) => {
+      const all = [...events, ...extra.map((vbid) => ({ vbid, body: null }))];
+      const { products, deduplicated } = last();
+      contents.push({
+        ...last(),
+        products: applied(products, all),
+        deduplicated: applied(deduplicated, all),
+        mark,
+      });
+    },
+  };
   return {
     last,
     all: (): readonly Content[] => contents,
     contradictions,
     refused,
     keepsMark,
-    hasEnded: () => hasEnded,
+    isOpen: () => isOpen,
     deliveries: () => contents.length - 1,
     setBack: (deliveries: number): void => {
-      hasEnded = false;
+      isOpen = false;
       contents = contents.slice(0, Math.max(1, contents.length - deliveries));
     },
     config: (view: View | null): SinkConfig => ({
@@ -83,14 +98,20 @@ export function memoryReceiver(keepsMark: boolean, batch = 3) {
       errorText: messageOf,
       make: async () => ({
         batch: { events: batch, chars: 1_000_000 },
-        open: async (mark) => (keepsMark ? (last().mark ?? { ...mark, cursor: 0, at: 0, late: 0 }) : null),
+        open: async (mark) => {
+          setImmediate(() => {
+            isOpen = true;
+          });
+          return keepsMark ? (last().mark ?? { ...mark, cursor: 0, at: 0, late: 0 }) : null;
+        },
+        ...(keepsMark && listed),
         deliver: async (events, mark) => {
           if (events.some(({ vbid }) => refused.has(vbid))) throw new SinkError('refused', 'refused by the test');
           for (const { id, text } of events) {
             if ((texts.get(id) ?? text) !== text) contradictions.push(`${texts.get(id)} and ${text}`);
             texts.set(id, text);
           }
-          const { products, deduplicated, known, newest, filled } = last();
+          const { products, deduplicated, known, newest } = last();
           const fresh = events.filter(({ id, vbid, seq }) => !known.has(id) && seq >= (newest.get(vbid) ?? 0));
           contents.push({
             products: applied(products, events),
@@ -100,19 +121,8 @@ export function memoryReceiver(keepsMark: boolean, batch = 3) {
               ...newest,
               ...events.map(({ vbid, seq }) => [vbid, Math.max(seq, newest.get(vbid) ?? 0)] as const),
             ]),
-            filled: filled && new Set([...filled, ...events.map(({ vbid }) => vbid)]),
             mark,
           });
-        },
-        fillBegins: async () => {
-          contents[contents.length - 1] = { ...last(), filled: new Set() };
-        },
-        fillEnds: async (kept) => {
-          hasEnded = true;
-          const { products, filled } = last();
-          if (filled === null) return;
-          const stays = new Map([...products].filter(([vbid]) => filled.has(vbid) || kept.includes(vbid)));
-          contents[contents.length - 1] = { ...last(), products: stays, filled: null };
         },
         close: async () => {},
         check: async () => 'exists',

@@ -46,7 +46,8 @@ function openScene(seed: number, keepsMark: boolean) {
 
   function isSettled(): boolean {
     const row = store.sinks.get(SINK_NAME);
-    if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq() || !shop.hasEnded()) return false;
+    if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq() || !shop.isOpen()) return false;
+    if (keepsMark && row.fillEnd === null) return false;
     const current = viewAt(store.sinks.views(row.id), row.generation) ?? { where: null, fields: null };
     return isWanted(current) && store.sinks.parked(row.id, 'ready').length === 0;
   }

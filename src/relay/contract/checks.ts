@@ -12,7 +12,7 @@ import {
   positionOf,
   type Scene,
 } from './contract-scene.ts';
-import { everyFifthFails } from './failing-calls.ts';
+import { everyApplyFails, everyFifthFails } from './failing-calls.ts';
 import { SINK_NAME, smallBatches, wrapSink } from './harness.ts';
 import type { SinkSubject } from './subject.ts';
 
@@ -235,6 +235,25 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const newest = [...new Map(harness.events().map(({ seq, vbid }) => [vbid, seq])).values()].sort((a, b) => a - b);
     if (seqs !== null) assert.deepEqual(seqs.slice(all.length + all.length - 49), newest);
     await harness.deliver(books(5, 3));
+    await expectProducts();
+  },
+
+  'has nothing at the end of a fill that should not be there, although each step fails': async (scene) => {
+    const { harness, config, expectProducts } = scene;
+    harness.change(books(40, 1));
+    harness.start(config);
+    await harness.caughtUp();
+    await harness.stop();
+    const gone = books(15, 1, 20).map(({ vbid }) => ({ vbid, body: null }));
+    harness.change([...gone, ...books(5, 2)]);
+    harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
+    await harness.crash(wrapSink(config, smallBatches(7)));
+    harness.start(wrapSink(config, everyApplyFails()));
+    await harness.caughtUp();
+    const store = await config.make();
+    await store.close();
+    // A store that cannot list has got removals in its fill.
+    if (store.apply !== undefined) await harness.until('the fill has ended', () => harness.sink().fillEnd !== null);
     await expectProducts();
   },
 

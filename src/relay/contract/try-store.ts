@@ -34,8 +34,8 @@ async function requireScratch({ kind }: SinkConfig, sink: Sink, signal: AbortSig
   const start = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
   const position = await sink.open(start, 0, signal);
   if (position !== null) return requireOwn(position);
-  for await (const { length } of sink.verify?.(true).products(true, null, start, signal) ?? [])
-    if (length > 0) refuse();
+  const listing = { whole: false, positions: false };
+  for await (const { length } of sink.list?.(listing, null, start, signal) ?? []) if (length > 0) refuse();
 }
 
 /**
@@ -86,7 +86,7 @@ export async function* tryStore(setting: SinkSetting, signal: AbortSignal): Asyn
 
   const first = await attempt('the store has no data of others, and can be written', () =>
     withSink(async (sink, deadline) => {
-      canRead = sink.verify !== undefined;
+      canRead = sink.list !== undefined;
       await requireScratch(config, sink, deadline);
     }),
   );
@@ -100,7 +100,7 @@ export async function* tryStore(setting: SinkSetting, signal: AbortSignal): Asyn
     yield reason === null ? await attempt(name, run) : { check: name, result: 'skipped', reason };
   }
   if (!canRead) {
-    const reason = 'this kind has no verify(), so only deliveries and positions were checked';
+    const reason = 'this kind has no list(), so only deliveries and positions were checked';
     yield { check: 'the store has what was delivered', result: 'skipped', reason };
   }
   const stays = kept.size === 0 ? null : `${[...kept].join('; ')} stays`;

@@ -10,20 +10,16 @@ import {
   SinkError,
   type SinkEvent,
   type StoredSize,
-  type Verifier,
 } from '../sink.ts';
 import { answerWithin } from '../with-timeout.ts';
-import { wrapVerifier } from '../wrap-verifier.ts';
+import { type Listed, wrapListed } from '../wrap-listed.ts';
 import { type ConnectionLife, createConnectionLife } from './connection-scope.ts';
 
 type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Promise<void>;
 
 /** A store that a sink has opened: the calls of `Sink` that follow `open`. */
-export interface OpenStore<Events = readonly SinkEvent[]>
-  extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'filled' | 'recheck' | 'prepareNext'> {
+export interface OpenStore<Events = readonly SinkEvent[]> extends Listed, Pick<Sink, 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
-  /** Optional: `verify` of the sink. Its calls get the connection's errors and deadlines as those of the sink do. */
-  readonly verifier?: NonNullable<Sink['verify']>;
   /** Returned by the sink's `open`. */
   readonly position: Opened | null;
 }
@@ -36,10 +32,8 @@ export interface ConnectedStore<Connection, Events> {
   /** Optional. Says goodbye to a store that answered every call. */
   readonly leave?: (connection: Connection) => Promise<unknown>;
   readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore<Events>>;
-  /** Whether its open stores have a verifier. */
-  readonly verifies?: boolean;
-  /** Whether its open stores have `filled`. */
-  readonly endsFills?: boolean;
+  /** Which of these its open stores have. */
+  readonly has?: readonly (keyof Listed)[];
   readonly size?: (connection: Connection) => Promise<StoredSize>;
   readonly drop?: (connection: Connection) => Promise<string>;
   readonly check: (connection: Connection, ...given: Parameters<Sink['check']>) => Promise<string>;
@@ -83,6 +77,8 @@ async function during<T>(
   }
 }
 
+async function* nothing(): AsyncGenerator<never> {}
+
 /** A connection of a sink; with `opened` once the store is open on it. */
 interface LiveConnection<Connection, Events> {
   readonly life: ConnectionLife;
@@ -95,7 +91,7 @@ function createSink<Connection, Events>(
   store: ConnectedStore<Connection, Events>,
   deliveries: (deliver: Deliver<Events>) => Pick<Sink, 'deliver' | 'deliverLines'>,
 ): Sink {
-  const { batch, size, drop, hide, verifies } = store;
+  const { batch, size, drop, hide, has = [] } = store;
   const toSinkError = (error: unknown): SinkError => {
     const distrust = distrustOf(error);
     return distrust ? new SinkError('misconfigured', distrust.text) : store.toSinkError(masked(error, hide));
@@ -134,12 +130,24 @@ function createSink<Connection, Events>(
     return await during(life, signal, toSinkError, async () => work(opened));
   }
 
-  /** The verifier of the open store, whose calls run as all others do. */
-  function verify(positions: boolean): Verifier {
-    const verifier = current?.opened?.verifier?.(positions);
-    if (verifier === undefined) throw new SinkError('unavailable', 'the sink is not open');
-    return wrapVerifier(verifier, (signal, work) => call(signal, work));
+  function openStore(): OpenStore<Events> {
+    if (current?.opened === undefined) throw new SinkError('unavailable', 'the sink is not open');
+    return current.opened;
   }
+
+  /** What the open store will have. */
+  const listed: Listed = {
+    ...(has.includes('list') && { list: (...args) => openStore().list?.(...args) ?? nothing() }),
+    ...(has.includes('apply') && { apply: async (...args) => await openStore().apply?.(...args) }),
+    ...(has.includes('digests') && {
+      digests: {
+        digestOf: (...args) => openStore().digests?.digestOf(...args) ?? '',
+        compares: (...args) => openStore().digests?.compares?.(...args) ?? null,
+        sums: async (...args) => (await openStore().digests?.sums?.(...args)) ?? new Map(),
+        differences: async (...args) => (await openStore().digests?.differences?.(...args)) ?? new Map(),
+      },
+    }),
+  };
 
   return {
     batch,
@@ -155,15 +163,10 @@ function createSink<Connection, Events>(
         return opened.position;
       });
     },
-    fillBegins: (mark, signal) => call(signal, (opened) => opened.fillBegins?.(mark, signal)),
-    fillEnds: (kept, mark, signal) => call(signal, (opened) => opened.fillEnds?.(kept, mark, signal)),
-    ...(store.endsFills === true && {
-      filled: (kept, signal) => call(signal, async (opened) => (await opened.filled?.(kept, signal)) ?? null),
-    }),
     recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),
-    ...(verifies === true && { verify }),
+    ...wrapListed(listed, call),
     ...(drop !== undefined && { drop: (signal) => probe(drop, signal) }),
     ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {

@@ -7,15 +7,13 @@ import {
   type StreamState,
 } from '@nats-io/jetstream';
 import * as z from 'zod';
-import { type Filled, type Mark, SinkError, type SinkEvent, type Verifier } from '../sink.ts';
-import { createValueVerifier } from './value-verifier.ts';
+import { type Mark, SinkError, type SinkEvent } from '../sink.ts';
+import { bucketOf } from '../store-digest.ts';
+import type { Listed } from '../wrap-listed.ts';
 
 /*
  * A key-value bucket as every client of NATS knows it: a stream that keeps the newest message of each subject, and a subject
  * for each key. A removed key has a message without data, which says so in a header.
- *
- * A fill does not empty the bucket. What it delivers gets higher numbers than the messages that were there, and the keys
- * that still have a lower one when it ends are removed.
  */
 
 /** The option `kv`. */
@@ -42,7 +40,6 @@ const OPERATION = 'KV-Operation';
 interface OpenStream {
   readonly client: JetStreamClient;
   readonly stream: string;
-  readonly state: () => Promise<StreamState>;
   /** @throws SinkError unavailable if another client has written to it */
   readonly checkedState: () => Promise<StreamState>;
   readonly send: (messages: readonly Message[]) => Promise<void>;
@@ -98,9 +95,8 @@ export function createBucket(kv: string) {
     for await (const messages of messagesOf(open, { ...policy, deliver_policy: DeliverPolicy.LastPerSubject })) {
       const living = messages.filter(({ headers }) => !['DEL', 'PURGE'].includes(headers?.get(OPERATION) ?? ''));
       yield living.map((message) => ({
-        seq: message.seq,
         vbid: decodeURIComponent(message.subject.slice(subject.length - 1).replaceAll('=', '%')),
-        text: message.string(),
+        body: message.string(),
       }));
     }
   }
@@ -116,41 +112,17 @@ export function createBucket(kv: string) {
       allow_direct: true,
     },
     messageOf,
-    /** Counts what a fill has delivered, and the rest without `kept`; null if it has ended. @param fill the last message before it */
-    filled: async (open: OpenStream, fill: number, kept: readonly string[]): Promise<Filled | null> => {
-      const { messages, first_seq } = await open.state();
-      if (messages === 0 || first_seq > fill) return null;
-      const counts = { delivered: 0, left: 0 };
-      const isKept = new Set(kept);
-      for await (const some of values(open, true)) {
-        for (const { seq, vbid } of some) {
-          if (seq > fill) counts.delivered++;
-          else if (!isKept.has(vbid)) counts.left++;
-        }
-      }
-      return counts;
-    },
-    /** Removes the keys that a fill did not deliver. @param fill the last message before it */
-    removeLeft: async (open: OpenStream, fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
-      const { messages, first_seq, last_seq } = await open.state();
-      // A fill without products leaves a removal with its mark: an empty bucket is one that was lost.
-      if (messages === 0 && last_seq === fill) return await open.send(removals(['catchword'], mark));
-      if (first_seq > fill) return;
-      for await (const some of values(open, true)) {
-        const old = some.filter(({ seq }) => seq <= fill);
-        const left = old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : vbid));
-        await open.send(removals(left, mark));
-        if (old.length < some.length) return;
-      }
-    },
-    verifier: (open: OpenStream): Verifier =>
-      createValueVerifier(
-        async function* () {
-          yield* values(open, false);
-          await open.checkedState();
-        },
-        (events, extra, mark) =>
-          open.send([...events.map((event) => ({ ...messageOf(event), mark })), ...removals(extra, mark)]),
-      ),
+    listed: (open: OpenStream): Listed => ({
+      list: async function* ({ whole }, buckets) {
+        for await (const some of values(open, !whole))
+          yield some.filter(({ vbid }) => buckets?.has(bucketOf(vbid)) ?? true);
+        await open.checkedState();
+      },
+      // A mark without products is a removal: a bucket without messages is one that was lost.
+      apply: (events, extra, mark) => {
+        const gone = events.length + extra.length === 0 ? ['catchword'] : extra;
+        return open.send([...events.map((event) => ({ ...messageOf(event), mark })), ...removals(gone, mark)]);
+      },
+    }),
   };
 }

@@ -23,9 +23,9 @@ import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.
 import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
 import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
+import { listFolded, trimmedError } from './folded-events.ts';
 import { BATCH_EVENTS, bucketOption, createBucket, type Message, messagesOf } from './nats-bucket.ts';
 import { connect, toSinkError } from './nats-connection.ts';
-import { createFoldVerifier, trimmedError } from './value-verifier.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
@@ -96,15 +96,15 @@ function createPublisher(connection: NatsConnection, stream: string, inboxPrefix
     }
   }
 
-  /** @param last number of the stream's last message @param fill noted with each mark */
-  return async (messages: readonly Message[], last: number, fill: number): Promise<void> => {
+  /** @param last number of the stream's last message */
+  return async (messages: readonly Message[], last: number): Promise<void> => {
     let before: string | undefined;
     for (const [index, { subject, text, mark, operation, ...message }] of messages.entries()) {
       const { incarnation, generation, cursor, at, late } = mark;
       // The id names the message's number: the server may remember the id of a message that it lost.
       const id = `${generation}:${message.id}@${last + index}`;
       const headers = MsgHdrsImpl.fromRecord({
-        [MARK_HEADER]: [[incarnation, generation, cursor, at, late, fill].join(' ')],
+        [MARK_HEADER]: [[incarnation, generation, cursor, at, late].join(' ')],
         [PubHeaders.MsgIdHdr]: [id],
         [PubHeaders.ExpectedStreamHdr]: [stream],
         [PubHeaders.ExpectedLastSeqHdr]: [String(last + index)],
@@ -138,18 +138,15 @@ async function findStream({ streams }: JetStreamManager, { stream, subject }: St
   }
 }
 
-/**
- * The mark of the newest message that was not deleted, and `fill`: the number of the last message before the fill of a
- * bucket that has not ended.
- */
+/** The mark of the newest message that was not deleted. */
 async function readMark({ streams }: JetStreamManager, { config: { name: stream }, state }: StreamInfo) {
   if (state.messages === 0) return null;
   for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
     const message = await streams.getMessage(stream, { seq });
     if (message === null || message === undefined) continue;
-    const [incarnation, generation, cursor, at, late, fill = '0'] = message.header.get(MARK_HEADER).split(' ');
+    const [incarnation, generation, cursor, at, late] = message.header.get(MARK_HEADER).split(' ');
     const mark = markSchema.safeParse({ incarnation, generation, cursor, at, late });
-    if (mark.success) return { mark: mark.data, fill: Number(fill) };
+    if (mark.success) return mark.data;
     throw new SinkError('misconfigured', `NATS: this sink did not write the last message of stream ${stream}`);
   }
   return null;
@@ -164,7 +161,7 @@ async function describeStream(
 ) {
   if (found !== null) {
     const written = await readMark(manager, found);
-    if (written !== null) tell?.(written.mark);
+    if (written !== null) tell?.(written);
     const { messages } = found.state;
     return `stream ${stream} exists, with ${messages} ${messages === 1 ? 'message' : 'messages'}`;
   }
@@ -207,8 +204,8 @@ export const createNatsSink: SinkFactory = (settings) => {
     const { streams } = manager;
     const found = await findStream(manager, names);
     let last = found?.state.last_seq ?? 0;
+    let isEmpty = (found?.state.messages ?? 0) === 0;
     const written = found === null ? null : await readMark(manager, found);
-    let fill = written?.fill ?? 0;
     if (found === null) {
       const storage = StorageType.File;
       await streams.add({ name: stream, subjects: [subject], storage, ...limits, ...bucket?.settings });
@@ -224,27 +221,26 @@ export const createNatsSink: SinkFactory = (settings) => {
       if (messages.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
         throw new SinkError('refused', `NATS: an event is larger than the server's limit of ${maxBytes} bytes`);
       }
-      await publish(messages, last, fill);
+      await publish(messages, last);
       last += messages.length;
+      isEmpty = false;
     }
 
-    const state = async (): Promise<StreamState> => (await streams.info(stream)).state;
-
     async function checkedState(): Promise<StreamState> {
-      const found = await state();
-      if (bucket !== null && found.messages === 0 && last > 0) {
+      const { state: found } = await streams.info(stream);
+      if (bucket !== null && found.messages === 0 && !isEmpty) {
         throw new SinkError('unavailable', `NATS: another client has emptied bucket ${kv}`);
       }
       if (found.last_seq === last) return found;
       throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${found.last_seq}, not at ${last}`);
     }
 
-    const opened = { client: jetstream(connection), stream, state, checkedState, send };
+    const opened = { client: jetstream(connection), stream, checkedState, send };
 
     return {
       // Without messages, nothing that was confirmed is left; but other programs may purge a stream of events.
       position:
-        written?.mark ??
+        written ??
         (bucket !== null ? emptyPosition(mark, `bucket ${kv} is empty`) : last > 0 ? null : markAtStart(mark)),
       deliver: (events, mark) =>
         send(
@@ -253,26 +249,20 @@ export const createNatsSink: SinkFactory = (settings) => {
             mark: markWith(event, index === events.length - 1, mark),
           })),
         ),
-      fillBegins: async () => {
-        fill = last;
-      },
-      filled: async (kept) => (await bucket?.filled(opened, fill, kept)) ?? null,
-      fillEnds: async (kept, mark) => bucket?.removeLeft(opened, fill, kept, mark),
       recheck: async () => void (await checkedState()),
-      verifier: () =>
-        bucket?.verifier(opened) ??
-        createFoldVerifier(settings.name, async function* () {
+      ...(bucket?.listed(opened) ?? {
+        list: listFolded(settings.name, async function* () {
           const { messages, last_seq } = await checkedState();
           if (messages < last_seq) throw trimmedError(`stream ${stream}`);
           for await (const some of messagesOf(opened)) yield some.map((message) => message.string());
         }),
+      }),
     };
   }
 
   return createConnectedSink({
     hide: settings.hide,
-    verifies: true,
-    endsFills: bucket !== null,
+    has: bucket === null ? ['list'] : ['list', 'apply'],
     batch: { events: BATCH_EVENTS, chars: 4_000_000 },
     connect: (life) => connect(settings, options, life),
     open,

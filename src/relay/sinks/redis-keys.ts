@@ -2,17 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../sink.ts';
+import { bucketOf } from '../store-digest.ts';
 import { emptyPosition, markAtStart } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
-import { createValueVerifier } from './value-verifier.ts';
 
 /**
  * A key `<prefix>:<vbid>` for each product, with its JSON. The mark is in the hash `<prefix>:`, written by the same script,
  * which Redis runs as a whole: effectively once.
  *
- * A fill does not empty the store. It notes the keys that are there in the set `<prefix>:\tleft`, each delivery takes its
- * own out, and what remains when the fill ends is removed. No vbid is empty or has a tab.
+ * No vbid is empty or has a tab.
  */
 
 /** The option `keys`. */
@@ -23,15 +22,11 @@ const STEP = 1_000;
 
 /** ARGV: the prefix with its colon, a key and its value (or '' to remove it) each. */
 const WRITE = movingMark(`
-local prefix, isFill = ARGV[15], redis.call('EXISTS', KEYS[2]) == 1
+local prefix = ARGV[15]
 for at = 16, #ARGV, 2 do
   local vbid, body = ARGV[at], ARGV[at + 1]
   if body == '' then redis.call('DEL', prefix .. vbid) else redis.call('SET', prefix .. vbid, body) end
-  if isFill then redis.call('SREM', KEYS[2], vbid) end
 end`);
-
-/** ARGV: keys of products. */
-const NOTE_LEFT = movingMark("for at = 15, #ARGV do redis.call('SADD', KEYS[2], ARGV[at]) end");
 
 /** @throws SinkError misconfigured if Redis drops keys when its memory is full */
 async function rejectEviction(db: Redis): Promise<void> {
@@ -63,17 +58,6 @@ async function textsOf(db: Redis, keys: readonly Buffer[]): Promise<readonly str
   });
 }
 
-/** Counts keys that are there: one may have expired, or another program has deleted it. */
-async function countKeys(db: Redis, keys: readonly Buffer[]): Promise<number> {
-  return keys.length === 0 ? 0 : await db.exists([...keys]);
-}
-
-/** Reads what a fill has noted and not delivered. @param leftKey the key of the set */
-async function* leftIn(db: Redis, leftKey: string): AsyncGenerator<readonly string[]> {
-  for await (const some of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>)
-    yield some.map(vbidOf);
-}
-
 /** Rejects a prefix whose keys another sink would remove. */
 async function rejectOuterSink(db: Redis, name: string): Promise<void> {
   const outer = [...name.matchAll(/:/g)].map(({ index }) => name.slice(0, index + 1));
@@ -88,7 +72,6 @@ async function rejectOuterSink(db: Redis, name: string): Promise<void> {
 export function createRedisKeysSink(settings: SinkSettings, name: string): Sink {
   const prefix = `${name}:`;
   const markKey = prefix;
-  const leftKey = `${prefix}\tleft`;
   const keyOf = (vbid: string): Buffer => Buffer.concat([Buffer.from(prefix), bytesOf(vbid)]);
 
   /** The products that have a key, some of them twice if the server moves its keys meanwhile. */
@@ -96,7 +79,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     const match = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}*`;
     for await (const found of db.scanBufferStream({ match, count: STEP }) as AsyncIterable<Buffer[]>) {
       const ends = found.map((key) => vbidOf(key.subarray(Buffer.byteLength(prefix))));
-      yield ends.filter((end) => ![markKey, leftKey].includes(`${prefix}${end}`));
+      yield ends.filter((end) => end !== '');
     }
   }
 
@@ -114,69 +97,46 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       await db.set(`${prefix}catchword-doctor`, '');
       await db.del(`${prefix}catchword-doctor`);
       await db.hset(markKey, 'cursor', '0');
-      await db.sadd(leftKey, '');
-      await db.srem(leftKey, '');
-      await db.eval(WRITE, 2, markKey, leftKey);
+      await db.eval(WRITE, 1, markKey);
     });
   }
 
   async function open(db: Redis, mark: Mark): Promise<OpenStore> {
-    const { written, check, move } = await openMark(db, [markKey, leftKey]);
+    const { written, check, move } = await openMark(db, [markKey]);
     const found = written();
     await rejectOuterSink(db, name);
     // Without a mark, only keys of a store that was fed before may be ours.
     if (found === null && mark.cursor === 0) await rejectForeignKeys(db);
     await tryToWrite(db);
-    // They stay ours if this process ends before a fill begins.
-    if (found === null && mark.cursor > 0) await move(NOTE_LEFT, markAtStart(mark));
+
+    // The keys stay ours if this process ends before the fill begins.
+    if (found === null && mark.cursor > 0) await write([], [], markAtStart(mark));
 
     async function write(events: readonly SinkEvent[], gone: readonly string[], to: Mark): Promise<void> {
       const values = events.flatMap(({ vbid, body }) => [vbid, body ?? '']);
       await move(WRITE, to, prefix, ...values, ...gone.flatMap((vbid) => [bytesOf(vbid), '']));
     }
 
-    async function* values() {
-      await check();
-      for await (const vbids of stored(db)) {
-        const texts = vbids.length === 0 ? [] : await textsOf(db, vbids.map(keyOf));
-        yield vbids.map((vbid, at) => ({ vbid, text: texts[at] ?? '' }));
-      }
-      await check();
-    }
-
     return {
       position: found?.cursor ? found : { ...emptyPosition(mark, `the cursor in ${markKey} is missing`), ...found },
       deliver: (events, to) => write(events, [], to),
-      fillBegins: async (start) => {
-        for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids.map(bytesOf));
-      },
-      filled: async (kept) => {
-        if ((await db.exists(leftKey)) === 0) return null;
-        const isKept = new Set(kept);
-        let [keys, old, left] = [0, 0, 0];
-        for await (const { length } of stored(db)) keys += length;
-        for await (const found of leftIn(db, leftKey)) {
-          old += await countKeys(db, found.map(keyOf));
-          left += await countKeys(db, found.filter((vbid) => !isKept.has(vbid)).map(keyOf));
-        }
-        return { delivered: keys - old, left };
-      },
-      fillEnds: async (kept, to) => {
-        // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.
-        for await (const left of leftIn(db, leftKey)) {
-          const gone = left.filter((vbid) => !kept.includes(vbid));
-          await write([], gone, to);
-        }
-      },
       recheck: check,
-      verifier: () => createValueVerifier(values, (events, extra, to) => write(events, extra, written() ?? to)),
+      list: async function* ({ whole }, buckets) {
+        await check();
+        for await (const found of stored(db)) {
+          const vbids = found.filter((vbid) => buckets?.has(bucketOf(vbid)) ?? true);
+          const texts = whole && vbids.length > 0 ? await textsOf(db, vbids.map(keyOf)) : [];
+          yield vbids.map((vbid, at) => ({ vbid, body: texts[at] ?? '' }));
+        }
+        await check();
+      },
+      apply: write,
     };
   }
 
   return createConnectedSink({
     hide: settings.hide,
-    verifies: true,
-    endsFills: true,
+    has: ['list', 'apply'],
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(settings, life),
     open,
@@ -189,7 +149,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       return `keys ${prefix}* can be written (nothing was)`;
     },
     drop: async (db) => {
-      for await (const vbids of stored(db)) await db.unlink(markKey, leftKey, ...vbids.map(keyOf));
+      for await (const vbids of stored(db)) await db.unlink(markKey, ...vbids.map(keyOf));
       return '';
     },
     toSinkError,

@@ -12,7 +12,7 @@ import type { ConnectionLife } from './connection-scope.ts';
 const FENCE = ['incarnation', 'generation', 'cursor', 'late'] as const;
 
 /**
- * Makes a script of Lua that writes something and moves the mark; KEYS: the hash of the mark, another key. If another mark
+ * Makes a script of Lua that writes something and moves the mark; KEYS: the hash of the mark, maybe another key. If another mark
  * than expected is there, it does nothing and returns `moved`.
  * @param write gets its own ARGV from 15 on, and may return why it writes nothing
  */
@@ -117,8 +117,8 @@ export async function readMark(db: Redis, markKey: string): Promise<Mark | null>
   throw new SinkError('misconfigured', `Redis: catchword cannot read its cursor in ${markKey}: delete this key`);
 }
 
-/** Opens the mark of a store. @param keys the hash, and the other key of its scripts */
-export async function openMark(db: Redis, keys: readonly [mark: string, other: string]) {
+/** Opens the mark of a store. @param keys the hash, and other keys of its scripts */
+export async function openMark(db: Redis, keys: readonly [mark: string, ...others: string[]]) {
   const [key] = keys;
   /** As this process left it; null: the store has none. */
   let written = await readMark(db, key);
@@ -133,7 +133,9 @@ export async function openMark(db: Redis, keys: readonly [mark: string, other: s
     /** Runs a script of `movingMark`. @returns `stored`, or why it wrote nothing @throws as `check` */
     move: async (script: string, to: Mark, ...values: readonly (string | number | Buffer)[]): Promise<string> => {
       const fence = FENCE.map((part) => written?.[part] ?? '');
-      const answer = String(await db.eval(script, 2, ...keys, ...fence, ...Object.entries(to).flat(), ...values));
+      const answer = String(
+        await db.eval(script, keys.length, ...keys, ...fence, ...Object.entries(to).flat(), ...values),
+      );
       if (answer === 'moved') throw moved();
       if (answer === 'stored') written = to;
       return answer;

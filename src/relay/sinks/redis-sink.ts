@@ -6,9 +6,9 @@ import { type EventLines, type Mark, SinkError, type SinkFactory } from '../sink
 import { excludeOptions, readOptions, sizeText, wholeOption } from '../sink-options.ts';
 import { markAtStart } from '../stored-mark.ts';
 import { createTextSink, type OpenStore } from './connected-sink.ts';
+import { listFolded, trimmedError } from './folded-events.ts';
 import { createRedisKeysSink, prefixOption } from './redis-keys.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
-import { createFoldVerifier, trimmedError } from './value-verifier.ts';
 
 /**
  * A stream with one entry per event, in the field `event`. Entry ids are `<generation>-<seq>`: they only grow, so Redis
@@ -134,17 +134,16 @@ export const createRedisSink: SinkFactory = (settings) => {
         if (exists && (await db.exists(stream)) === 0) throw deletedStream();
         await check();
       },
-      verifier: () =>
-        createFoldVerifier(settings.name, async function* () {
-          await check();
-          yield* eventsOf(db, stream);
-        }),
+      list: listFolded(settings.name, async function* () {
+        await check();
+        yield* eventsOf(db, stream);
+      }),
     };
   }
 
   return createTextSink({
     hide,
-    verifies: true,
+    has: ['list'],
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(settings, life),
     open,

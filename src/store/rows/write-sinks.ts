@@ -86,8 +86,9 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
        began_generation = max(began_generation, :began) WHERE id = :id`,
   );
   const refill = write(
-    `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = ?, opened = 1 WHERE id = ?`,
+    `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = ?, fill_end = NULL, opened = 1 WHERE id = ?`,
   );
+  const noteFillEnd = write<[cursor: number | null, id: number]>('UPDATE sinks SET fill_end = ? WHERE id = ?');
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
   const { sendNewest: _, noteMayHave: __, ...views } = createViewWriter(queries);
   const noteCheck = write(
@@ -135,7 +136,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     ack: ({ id, generation }: Pick<SinkRow, 'id' | 'generation'>, confirmed: Ack): boolean =>
       ack({ ...confirmed, id, generation }) === 1,
     /** Notes how far an opened sink is. Forgets later parked events: they are judged again when they are read again. */
-    reconcile: (id: number, generation: number, cursor: number, position: SinkPosition = {}): void => {
+    setPosition: (id: number, generation: number, cursor: number, position: SinkPosition = {}): void => {
       setPosition({ filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position, id, generation, cursor });
       dropUnskippedAfter(id, cursor);
     },
@@ -146,6 +147,8 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       // Events that are delivered again are judged again.
       dropUnskippedAfter(id, 0);
     },
+    /** Notes at which cursor a fill has ended; null: it has not. */
+    noteFillEnd: (id: number, cursor: number | null) => noteFillEnd(cursor, id),
     /** Notes a comparison, and that it is not asked any more. */
     noteCheck: (id: number, check: SinkCheck) => noteCheck({ id, check: JSON.stringify(check) }),
     clearError: (id: number) => setError(null, null, null, id),
@@ -192,7 +195,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
        cursor = :cursor, take_over = :backfill, retry_at = NULL,
        backfill_to = CASE :backfill WHEN 1 THEN ${LAST_SEQ} ELSE min(backfill_to, :cursor) END,
-       backfill_removed = :backfill WHERE id = :id`,
+       backfill_removed = :backfill, fill_end = iif(:backfill = 1, NULL, fill_end) WHERE id = :id`,
   );
   const askCheck = write<[request: string | null, id: number]>('UPDATE sinks SET check_asked = ? WHERE id = ?');
   const nextGeneration = write('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?');

@@ -80,6 +80,8 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
  * - cursor: newest `seq` confirmed by the store
  * - backfill_to: up to this seq only each product's newest change is delivered; 0 for none
  * - backfill_removed: tombstones are delivered too; a new store does not need them
+ * - fill_end: the cursor at which the end of a fill removed what the store should not have; null before that, and while the
+ *   store may have it again
  * - take_over: the store's content may be replaced although another mirror delivered it
  * - delivered, rate: events confirmed so far, and recent ones per second
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
@@ -107,6 +109,7 @@ export const sinks = sqliteTable('sinks', {
   cursor: integer('cursor').notNull().default(0),
   backfillTo: integer('backfill_to').notNull().default(0),
   backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
+  fillEnd: integer('fill_end'),
   takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
   delivered: integer('delivered').notNull().default(0),
   rate: real('rate').notNull().default(0),

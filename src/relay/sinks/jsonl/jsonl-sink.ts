@@ -7,7 +7,7 @@ import { linesOf } from '../../line-buffers.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
 import { feederOf } from '../../stored-mark.ts';
-import { createFoldVerifier, trimmedError } from '../value-verifier.ts';
+import { listFolded, trimmedError } from '../folded-events.ts';
 import { openAppendFile } from './append-file.ts';
 import { type LastEvent, markOf, readEnd, readState } from './read-tail.ts';
 import { dropOldest, linesOfFiles, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
@@ -182,13 +182,12 @@ export const createJsonlSink: SinkFactory = ({ url, name }) => {
       for (const end of ['', '.state', '.lock']) await rm(`${path}${end}`, { force: true });
       return '';
     }),
-    verify: () =>
-      createFoldVerifier(name, async function* () {
-        await file?.checked();
-        // What was dropped is not known, so the option decides.
-        if (keep !== undefined) throw trimmedError(path);
-        yield* linesOfFiles(path);
-      }),
+    list: listFolded(name, async function* () {
+      await file?.checked();
+      // What was dropped is not known, so the option decides.
+      if (keep !== undefined) throw trimmedError(path);
+      yield* linesOfFiles(path);
+    }),
     close: async () => {
       // A call that hangs keeps the lock: until it ends, no relay writes the file.
       await running;

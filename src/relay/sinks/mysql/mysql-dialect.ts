@@ -1,5 +1,5 @@
 import { numericText } from '../postgres/jsonb-text.ts';
-import type { Dialect } from '../sql/sql-verifier.ts';
+import type { Dialect } from '../sql/sql-digests.ts';
 import type { MysqlConnection } from './mysql-connection.ts';
 import { mysqlLayout } from './mysql-layout.ts';
 import { WRITTEN } from './mysql-table.ts';

@@ -25,7 +25,6 @@ export const WRITTEN = {
 };
 
 const keysSchema = z.array(z.object({ vbid: z.string() }));
-const knownSchema = z.array(z.object({ vbid: z.string(), seq: z.number(), fill: z.number() }));
 
 type Changes = ProductRows<TextRow>;
 
@@ -36,76 +35,44 @@ const keyOf = ({ texts }: TextRow): string => texts[0] ?? '';
 function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
   const { living: columns, parts: partColumns } = mysqlLayout(db.isMariaDb);
   const product = Object.keys(columns);
-  const seqAt = product.indexOf('seq');
-  const insertText = (table: string, into: readonly string[], more = '') =>
-    `INSERT INTO ${table} (${into.map((name) => quoted(name)).join(', ')}${more && ', fill'})
-     VALUES (${into.map(() => '?').join(', ')}${more && `, ${more}`})`;
+  const insertText = (table: string, into: readonly string[]) =>
+    `INSERT INTO ${table} (${into.map((name) => quoted(name)).join(', ')}) VALUES (${into.map(() => '?').join(', ')})`;
   const replace = product.slice(1).map((name) => `${quoted(name)} = ?`);
 
-  /** Deletes parts that belong to no living product. @param range of keys, a condition on `p.vbid` */
-  async function deleteOrphans(range: string, values: readonly string[]): Promise<void> {
-    for (const part of PART_NAMES) {
-      await db.query(
-        `DELETE p FROM ${names[part]} AS p
-         LEFT JOIN ${names.table} AS t ON t.vbid = p.vbid AND t.removed_at IS NULL WHERE ${range} AND t.vbid IS NULL`,
-        values,
-      );
-    }
-  }
-
-  async function remove(gone: readonly TextRow[], fill: number, how: How): Promise<void> {
+  async function remove(gone: readonly TextRow[]): Promise<void> {
     if (removals === 'delete') {
       await db.forKeys((list) => `DELETE FROM ${names.table} WHERE vbid IN (${list})`, gone.map(keyOf));
       return;
     }
-    const set = 'removed_at = ?, changed_at = ?, seq = ?, fill = ?';
-    const rows = gone.map(({ texts: [vbid = null, seq = null, time = null] }) =>
-      textRow([time, time, seq, fill, vbid]),
-    );
-    const which = how === 'repair' ? 'vbid = ? AND removed_at IS NULL' : 'vbid = ?';
-    await db.each(`UPDATE ${names.table} SET ${set} WHERE ${which}`, rows);
+    const rows = gone.map(({ texts: [vbid = null, seq = null, time = null] }) => textRow([time, time, seq, vbid]));
+    const set = 'removed_at = ?, changed_at = ?, seq = ?';
+    await db.each(`UPDATE ${names.table} SET ${set} WHERE vbid = ? AND removed_at IS NULL`, rows);
   }
 
-  /** Keeps the changes that may overwrite their rows, locks these rows, and deletes their parts. */
-  async function replaceable({ living, gone }: Changes, fill: number, how: How) {
-    if (how === 'insert') return { living, gone, known: new Map<string, unknown>() };
+  /** Locks the rows of these products, and deletes their parts: some may be left of a product that is not there. */
+  async function replaceable({ living, gone }: Changes): Promise<ReadonlySet<string>> {
     const keys = [...living, ...gone].map(keyOf);
-    const text = (list: string) => `SELECT vbid, seq, fill FROM ${names.table} WHERE vbid IN (${list}) FOR UPDATE`;
-    const known = new Map(knownSchema.parse(await db.forKeys(text, keys)).map((row) => [row.vbid, row]));
-    /** Whether the row that the table has is not from this fill, or not newer. */
-    const isOlder = (row: TextRow, seqAt: number): boolean => {
-      const there = known.get(keyOf(row));
-      return how === 'repair' || there === undefined || there.fill < fill || there.seq <= Number(row.texts[seqAt]);
-    };
-    const kept = {
-      living: living.filter((row) => isOlder(row, seqAt)),
-      gone: gone.filter((row) => known.has(keyOf(row)) && isOlder(row, 1)),
-    };
-    // A repair also removes parts of a product that is not there.
-    const replaced = [...kept.living, ...(how === 'repair' ? gone : kept.gone)].map(keyOf);
+    const text = (list: string) => `SELECT vbid FROM ${names.table} WHERE vbid IN (${list}) FOR UPDATE`;
+    const known = keysSchema.parse(await db.forKeys(text, keys));
     for (const part of PART_NAMES)
-      await db.forKeys((list) => `DELETE FROM ${names[part]} WHERE vbid IN (${list})`, replaced);
-    return { ...kept, known };
+      await db.forKeys((list) => `DELETE FROM ${names[part]} WHERE vbid IN (${list})`, keys);
+    return new Set(known.map(({ vbid }) => vbid));
   }
 
   return {
-    remove,
-    deleteOrphans,
-    write: async (changes: Changes, fill: number, how: How): Promise<void> => {
-      const { living, gone, known } = await replaceable(changes, fill, how);
+    write: async (changes: Changes, how: How): Promise<void> => {
+      const { living, gone } = changes;
+      const known = how === 'insert' ? new Set<string>() : await replaceable(changes);
       const productsOf = (isKnown: boolean): TextRow[] => living.filter((row) => known.has(keyOf(row)) === isKnown);
       // Not ON DUPLICATE KEY UPDATE, which overwrites another product if the shop has added a unique key.
       await db.each(
-        `UPDATE ${names.table} SET ${replace.join(', ')}, fill = ${fill}, removed_at = NULL WHERE vbid = ?`,
+        `UPDATE ${names.table} SET ${replace.join(', ')}, removed_at = NULL WHERE vbid = ?`,
         productsOf(true).map(({ texts: [vbid = null, ...values], bytes }) => ({ texts: [...values, vbid], bytes })),
       );
-      await db.each(insertText(names.table, product, String(fill)), productsOf(false));
-      const written = new Set(living.map(keyOf));
-      for (const part of PART_NAMES) {
-        const rows = changes.parts[part].filter((row) => written.has(keyOf(row)));
-        await db.each(insertText(names[part], Object.keys(partColumns[part])), rows);
-      }
-      await remove(gone, fill, how);
+      await db.each(insertText(names.table, product), productsOf(false));
+      for (const part of PART_NAMES)
+        await db.each(insertText(names[part], Object.keys(partColumns[part])), changes.parts[part]);
+      await remove(gone);
     },
   };
 }
@@ -113,22 +80,22 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
 /** The tables of a sink in MySQL or MariaDB. */
 export function mysqlTables(db: MysqlConnection, { table, names, removals }: TableOptions): SqlTables<Changes> {
   const { key } = names;
-  const { write, remove, deleteOrphans } = rowWriter(db, names, removals);
+  const { write } = rowWriter(db, names, removals);
 
   /** Runs `work` in a transaction that no other relay can join, if the cursor row is what this process left. */
-  async function fenced<T>(written: Mark | null, work: (fill: number) => Promise<T>): Promise<T | undefined> {
+  async function fenced<T>(written: Mark | null, work: () => Promise<T>): Promise<T | undefined> {
     return await db.inTransaction('COMMIT', async () => {
       const now = await readCursor({ db, names }, 'FOR UPDATE');
       if (now === null || lossOf(table, now) !== null || !isSameMark(now, written)) return undefined;
-      return await work(now.fill);
+      return await work();
     });
   }
 
-  async function moveCursor({ incarnation, generation, cursor, at, late }: Mark, more = ''): Promise<true> {
+  async function moveCursor({ incarnation, generation, cursor, at, late }: Mark): Promise<true> {
     // Not as a part of the UPDATE, which would wait while an application has locked the first row.
     const isFilled = await hasRows(db, names.table);
     await db.query(
-      `UPDATE ${names.cursor} SET incarnation = ?, generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = ?${more} WHERE table_name = ?`,
+      `UPDATE ${names.cursor} SET incarnation = ?, generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = ? WHERE table_name = ?`,
       [incarnation, generation, cursor, at, late, isFilled, key],
     );
     return true;
@@ -139,52 +106,24 @@ export function mysqlTables(db: MysqlConnection, { table, names, removals }: Tab
     names,
     db,
     changesOf: (events) => rowsOf(events, WRITTEN),
-    beginFill: async ({ incarnation, generation, cursor, at, late }, written) =>
+    claim: async ({ incarnation, generation, cursor, at, late }, written) =>
       await db.inTransaction('COMMIT', async () => {
         const now = await readCursor({ db, names }, 'FOR UPDATE');
         if (now !== null && !isSameMark(now, written)) return undefined;
         const isFilled = await hasRows(db, names.table);
         let isNew = !isFilled;
         for (const part of PART_NAMES) isNew &&= !(await hasRows(db, names[part]));
-        // Greater than the fill number of any row, even if the cursor row was lost.
-        const fill = Math.max((now?.fill ?? 0) + 1, Date.now());
         await db.query(
-          `REPLACE INTO ${names.cursor} (table_name, incarnation, generation, \`cursor\`, at, late, fill, has_rows, fill_ended)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-          [key, incarnation, generation, cursor, at, late, fill, isFilled, !isFilled],
+          `REPLACE INTO ${names.cursor} (table_name, incarnation, generation, \`cursor\`, at, late, has_rows)
+           VALUES (?, ?, ?, ?, ?, ?, ?)`,
+          [key, incarnation, generation, cursor, at, late, isFilled],
         );
-        return { fillEnded: !isFilled, isNew };
+        return { isNew };
       }),
     deliver: async (changes, mark, written, how) =>
-      (await fenced(written, async (fill) => {
-        await write(changes, fill, how);
-        return await moveCursor(mark);
-      })) ?? false,
-    removeUnseen: async (last, size, kept, written) =>
-      (await fenced(written, async (fill) => {
-        const text = `SELECT vbid FROM ${names.table} WHERE vbid > ? ORDER BY vbid LIMIT ${size}`;
-        const reached = keysSchema.parse(await db.query(text, [last])).at(-1)?.vbid;
-        if (reached === undefined) return null;
-        const isLiving = removals === 'delete' ? '' : 'AND removed_at IS NULL';
-        const unseen = await db.query(
-          `SELECT vbid FROM ${names.table} WHERE vbid > ? AND vbid <= ? AND fill < ? ${isLiving} FOR UPDATE`,
-          [last, reached, fill],
-        );
-        const isKept = new Set(kept);
-        const time = WRITTEN.time(Date.now());
-        const gone = keysSchema.parse(unseen).filter(({ vbid }) => !isKept.has(vbid));
-        await remove(
-          gone.map(({ vbid }) => textRow([vbid, written.cursor, time])),
-          0,
-          'deliver',
-        );
-        await deleteOrphans('p.vbid > ? AND p.vbid <= ?', [last, reached]);
-        return reached;
-      })) ?? null,
-    endFill: async (last, mark, written) =>
       (await fenced(written, async () => {
-        if (last !== null) await deleteOrphans('p.vbid > ?', [last]);
-        return await moveCursor(mark, ', fill_ended = 1');
+        await write(changes, how);
+        return await moveCursor(mark);
       })) ?? false,
     isTooMuch,
     isDuplicate: (error) => error instanceof MysqlError && error.errno === DUPLICATE,

@@ -1,5 +1,5 @@
 import { SinkError } from '../../sink.ts';
-import type { Dialect } from '../sql/sql-verifier.ts';
+import type { Dialect } from '../sql/sql-digests.ts';
 import { jsonbText, numericText } from './jsonb-text.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { LAYOUT } from './postgres-layout.ts';

@@ -11,11 +11,7 @@ import { isTooMuch, postgresTables } from './postgres-table.ts';
 
 /**
  * A table with one row per product, and tables with its prices and other parts, written set-based. The mark is in
- * `catchword_cursor`, written in the same transaction: effectively once. A row is never overwritten by an older version.
- *
- * A fill delivers every product: to a new sink, after a replay, to a table that was emptied or that another mirror filled.
- * It does not empty the table. Each fill has a number, which its rows carry: rows of an earlier fill are overwritten
- * whatever their `seq`, and the ones that remain when the fill ends are removed.
+ * `catchword_cursor`, written in the same transaction: effectively once.
  */
 
 /** How long a check waits for a lock on the table. */

@@ -25,7 +25,7 @@ export function postgresTables(db: PostgresConnection, { table, names, removals 
   const sql = statementsOf(names, removals);
 
   /** Runs a statement that moves the cursor to `mark`. */
-  async function move(name: How | 'endFill', mark: Mark, written: Mark | null, more: unknown[]) {
+  async function move(name: How, mark: Mark, written: Mark | null, more: unknown[]) {
     const values = [...markParameters(key, mark, written), ...more];
     const [found] = await db.query<{ moved: number }>(sql[name], values);
     return found?.moved === 1;
@@ -35,20 +35,13 @@ export function postgresTables(db: PostgresConnection, { table, names, removals 
     table,
     names,
     db,
-    beginFill: async (mark, written) => {
-      const values = markParameters(key, mark, written);
-      const [begun] = await db.query<{ fillEnded: boolean; isNew: boolean }>(sql.beginFill, values);
-      return begun;
+    claim: async (mark, written) => {
+      const [claimed] = await db.query<{ isNew: boolean }>(sql.claim, markParameters(key, mark, written));
+      return claimed;
     },
     changesOf: parametersOf,
     deliver: async (parameters, mark, written, how) =>
       await move(how, mark, written, how === 'insert' ? parameters.slice(0, -WIDTHS.gone) : parameters),
-    removeUnseen: async (last, size, kept, { incarnation, generation, cursor, late }) => {
-      const values = [key, incarnation, generation, cursor, late, last, size, kept];
-      const [found] = await db.query<{ last: string | null }>(sql.endFillStep, values);
-      return found?.last ?? null;
-    },
-    endFill: async (last, mark, written) => await move('endFill', mark, written, [last]),
     isTooMuch,
     isDuplicate: (error) => error instanceof pg.DatabaseError && error.code === UNIQUE_VIOLATION,
   };

@@ -30,8 +30,6 @@ const manifestSchema = z.object({
   writer: z.string().default(''),
   /** Snapshots first; then in the order of delivery. */
   files: z.array(fileSchema),
-  /** During a fill: how many of the files, from the first on, are from before it. */
-  before_fill: z.number().nullable(),
   /** Files that an earlier manifest named, which are removed after this time. */
   retired: z.array(z.object({ file: z.string(), until: z.iso.datetime() })),
 });
@@ -104,7 +102,7 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     const message = `S3: the files have the format ${found.format}: set format=${found.format}, or use another prefix`;
     throw new SinkError('misconfigured', message);
   }
-  const { mark, files, before_fill, retired } = found ?? { mark: given, files: [], before_fill: null, retired: [] };
+  const { mark, files, retired } = found ?? { mark: given, files: [], retired: [] };
   const kept: DataFile[] = [];
   for (const entry of files) {
     // Some stores list a new object late.
@@ -121,7 +119,6 @@ export async function claimManifest(bucket: Bucket, given: Mark, format: Manifes
     epoch,
     writer: randomUUID(),
     files: kept,
-    before_fill: lost === undefined ? before_fill : kept.length,
     retired,
   };
   /** The manifest as this process has read or written it last. */

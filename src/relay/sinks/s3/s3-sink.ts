@@ -3,14 +3,15 @@ import * as z from 'zod';
 import { CatchwordError } from '../../../base/errors.ts';
 import { decoded } from '../../../base/percent-decode.ts';
 import { createHttpTarget, httpError } from '../../http-target.ts';
-import type { Mark, SinkFactory, SinkSettings } from '../../sink.ts';
+import type { Mark, SinkEvent, SinkFactory, SinkSettings } from '../../sink.ts';
 import { readOptions, wholeOption } from '../../sink-options.ts';
+import { bucketOf } from '../../store-digest.ts';
 import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
-import { FORMATS } from './row-file.ts';
+import { FORMATS, type StoredRow } from './row-file.ts';
 import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
 import { claimManifest, createDataFiles, type DataFile, readManifest, removeAll } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
-import { countFilled, writeSnapshot } from './s3-snapshot.ts';
+import { newestRows, writeSnapshot } from './s3-snapshot.ts';
 
 /**
  * Files of events in a bucket, one for each delivery, and a manifest that names them and has the mark: effectively once. When
@@ -62,14 +63,15 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
   const { position, current, write, check } = await claimManifest(bucket, given, options.format);
   const data = createDataFiles(bucket, FORMATS[options.format], current().epoch);
   let writtenAt = 0;
+  /** Events of the last delivery. */
+  let before = 0;
   /** A snapshot of the first so many files, which a job in the background writes. */
   let snapshot: { readonly of: number; readonly files: Promise<readonly DataFile[]> } | null = null;
 
   function compactIfMany(): void {
-    const { files, before_fill } = current();
+    const { files } = current();
     const changes = files.filter(({ kind }) => kind === 'changes');
-    // What is from before a fill goes at its end.
-    if (snapshot !== null || before_fill !== null || changes.length < options.files) return;
+    if (snapshot !== null || changes.length < options.files) return;
     snapshot = { of: files.length, files: writeSnapshot(data, files) };
     // The next delivery throws its error.
     snapshot.files.catch(() => {});
@@ -85,36 +87,52 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
     return after;
   }
 
-  /** Lets more events gather, so that not every change has a file. */
+  /** Lets more events gather, so that not every change has a file. What comes after many is the end of them. */
   async function gather(events: number): Promise<void> {
-    if (current().before_fill !== null || events >= ENOUGH_EVENTS) return;
+    const isMany = Math.max(events, before) >= ENOUGH_EVENTS;
+    before = events;
+    if (isMany) return;
     const waitMs = Math.min(writtenAt + options.every - Date.now(), options.every);
     if (waitMs > 0) await delay(waitMs, undefined, { signal });
   }
+
+  async function add(rows: readonly StoredRow[], mark: Mark): Promise<void> {
+    const files = await compacted();
+    await write({ mark, files: [...files, ...(rows.length === 0 ? [] : [await data.write('changes', rows)])] });
+    compactIfMany();
+  }
+
+  const rowOf = ({ vbid, seq, op, at, id, body }: Omit<SinkEvent, 'text'>, { generation }: Mark): StoredRow => {
+    return { vbid, seq, generation, op, at, id, body };
+  };
 
   return {
     position,
     deliver: async (events, mark) => {
       await gather(events.length);
-      const { generation } = mark;
-      const rows = events.map(({ vbid, seq, op, at, id, body }) => ({ vbid, seq, generation, op, at, id, body }));
-      const files = await compacted();
-      await write({ mark, files: [...files, await data.write('changes', rows)] });
+      const rows = events.map((event) => rowOf(event, mark));
+      await add(rows, mark);
       writtenAt = Date.now();
-      compactIfMany();
     },
-    fillBegins: (mark) => write({ mark, before_fill: current().files.length }),
-    filled: async (kept) => {
-      const { files, before_fill: begin } = current();
-      return begin === null || begin === 0 ? null : await countFilled(data, files, begin, kept);
+    list: async function* (_listing, buckets) {
+      await check();
+      const takes = (vbid: string): boolean => buckets?.has(bucketOf(vbid)) ?? true;
+      for await (const rows of newestRows(data, current().files, takes)) {
+        yield rows.map(({ vbid, body }) => ({ vbid, body: body ?? '' }));
+      }
     },
-    fillEnds: async (kept) => {
-      const { files, before_fill: begin } = current();
-      if (begin === null) return;
-      const keys = new Set(kept);
-      const rest = keys.size === 0 ? [] : await writeSnapshot(data, files.slice(0, begin), (vbid) => keys.has(vbid));
-      await write({ files: [...rest, ...files.slice(begin)], before_fill: null });
-      compactIfMany();
+    apply: async (events, extra, mark) => {
+      const { cursor: seq, at } = mark;
+      const gone = { id: 'extra', op: 'removed', body: null, seq, at: at || Date.now() } as const;
+      const all = [...events, ...extra.map((vbid) => ({ ...gone, vbid }))];
+      await add(
+        all.map((event) => rowOf(event, mark)),
+        mark,
+      );
+      if (events.length === 0) return;
+      // An earlier file may have the same position of such a product, with another content.
+      snapshot = null;
+      await write({ files: await writeSnapshot(data, current().files) });
     },
     recheck: check,
   };
@@ -128,7 +146,7 @@ export const createS3Sink: SinkFactory = (settings) => {
   const target = createHttpTarget({ url: place.endpoint, proxies, timeoutMs: TIMEOUT_MS, isPrivateAllowed: true });
   return createConnectedSink({
     hide: settings.hide,
-    endsFills: true,
+    has: ['list', 'apply'],
     batch: { events: 10_000, chars: 16_000_000 },
     // With a second connection, a snapshot does not hold up deliveries.
     connect: async (life) => ({ bucket: createBucket(target, target.connect(life, 2), life, place), life }),

@@ -6,12 +6,9 @@ import type { Written } from './event-rows.ts';
 import { hasRows, type SqlClient, type TableNames, type TableOptions } from './table-layout.ts';
 
 /*
- * A table of products that knows its position, in whichever database: where it continues, and how it is filled. Each kind of
+ * A table of products that knows its position, in whichever database. Each kind of
  * database implements `SqlTables`, whose calls are transactions of their own.
  */
-
-/** The most rows checked per transaction when a fill ends. */
-const STEP = 20_000;
 
 /** The owner of rows in a table without a cursor row. */
 const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
@@ -19,28 +16,13 @@ const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, 
 export const cursorSchema = markSchema.extend({
   /** Whether the table had rows after the last delivery. */
   hasRows: z.coerce.boolean(),
-  /** Number of the newest fill. */
-  fill: z.coerce.number(),
-  fillEnded: z.coerce.boolean(),
   /** Whether the table has rows now. */
   isFilled: z.coerce.boolean(),
 });
 export type Cursor = z.output<typeof cursorSchema>;
 
-const filledSchema = z.tuple([z.object({ delivered: z.coerce.number(), left: z.coerce.number() })]);
-
-interface BegunFill {
-  /** Whether the fill has nothing to remove at its end. */
-  readonly fillEnded: boolean;
-  /** Whether the tables are empty. */
-  readonly isNew: boolean;
-}
-
-/**
- * - insert: none of the products is in the table; to look for them takes longer than to insert them
- * - repair: whatever the `seq` of a row is
- */
-export type How = 'deliver' | 'insert' | 'repair';
+/** `insert`: none of the products is in the table; to look for them takes longer than to insert them. */
+export type How = 'deliver' | 'insert';
 
 /**
  * What one kind of database does with the tables of a sink. A call that writes gets `written`, the mark that this process
@@ -51,15 +33,11 @@ export interface SqlTables<Changes> {
   readonly table: string;
   readonly names: TableNames;
   readonly db: SqlClient;
-  /** @returns undefined if it did nothing */
-  readonly beginFill: (mark: Mark, written: Mark | null) => Promise<BegunFill | undefined>;
+  /** Writes the cursor row alone, also if it is missing. @returns undefined if it did nothing; `isNew`: the tables are empty */
+  readonly claim: (mark: Mark, written: Mark | null) => Promise<{ readonly isNew: boolean } | undefined>;
   readonly changesOf: (events: readonly Written[]) => Changes;
   /** @returns whether it did anything */
   readonly deliver: (changes: Changes, mark: Mark, written: Mark | null, how: How) => Promise<boolean>;
-  /** Removes unseen rows among the `size` keys after `last`, except `kept`. @returns the last of these keys; null if there is none */
-  readonly removeUnseen: (last: string, size: number, kept: readonly string[], written: Mark) => Promise<string | null>;
-  /** @param last the last key of the table; null without a fill. @returns whether it did anything */
-  readonly endFill: (last: string | null, mark: Mark, written: Mark | null) => Promise<boolean>;
   /** Whether a statement of fewer rows may succeed. */
   readonly isTooMuch: (error: unknown) => boolean;
   /** Whether a key that was inserted exists. */
@@ -72,7 +50,7 @@ export async function readCursor(
   lock = '',
 ): Promise<Cursor | null> {
   const [found] = await db.query(
-    `SELECT incarnation, generation, c.cursor, at, late, fill, has_rows AS "hasRows", fill_ended AS "fillEnded",
+    `SELECT incarnation, generation, c.cursor, at, late, has_rows AS "hasRows",
        EXISTS (SELECT 1 FROM ${names.table}) AS "isFilled" FROM ${names.cursor} AS c WHERE table_name = ${db.parameter(1)} ${lock}`,
     [names.key],
   );
@@ -106,116 +84,71 @@ export async function* inSteps<Found extends { readonly last: string }>(
   }
 }
 
-/** Removes the rows that the fill did not deliver. @returns the last key */
-async function removeAllUnseen(
-  { isTooMuch, removeUnseen }: Pick<SqlTables<unknown>, 'removeUnseen' | 'isTooMuch'>,
-  kept: readonly string[],
-  written: Mark,
-): Promise<string> {
-  let end = '';
-  const steps = inSteps(isTooMuch, STEP, async (after, size) => {
-    const last = await removeUnseen(after, size, kept, written);
-    return last === null ? null : { last };
-  });
-  for await (const { last } of steps) end = last;
-  return end;
-}
-
-/** Counts the living products that a fill has delivered, and the others. @param keys of these products; default: all */
-async function countFilled({ db, names }: Pick<SqlTables<never>, 'db' | 'names'>, keys: readonly string[] = []) {
-  const newest = `(SELECT fill FROM ${names.cursor} WHERE table_name = ${db.parameter(1)})`;
-  const these = keys.length === 0 ? '' : `AND t.vbid IN (${keys.map((_, at) => db.parameter(at + 2)).join()})`;
-  const sql = `SELECT count(CASE WHEN t.fill = c.fill THEN 1 END) AS delivered, count(CASE WHEN t.fill < c.fill THEN 1 END) AS "left"
-    FROM ${names.table} AS t, ${newest} AS c WHERE t.removed_at IS NULL ${these}`;
-  return filledSchema.parse(await db.query(sql, [names.key, ...keys]))[0];
-}
-
 /** Decides how far the table is. @param mark what the mirror believes */
 async function positionOf(
   { table, names, db }: Pick<SqlTables<never>, 'table' | 'names' | 'db'>,
   found: Cursor | null,
   mark: Mark,
-): Promise<{ readonly position: Opened; readonly mustFill: boolean }> {
+): Promise<{ readonly position: Opened; readonly mustClaim: boolean }> {
   const loss = lossOf(table, found);
   const isFilled = found?.isFilled ?? (await hasRows(db, names.table));
   // The relay decides whether this sink may take the table over from another one of its mirror.
   if (found !== null && isOfOtherSink(found, mark)) {
-    return { position: loss === null ? found : { ...markAtStart(found), refill: loss }, mustFill: false };
+    return { position: loss === null ? found : { ...markAtStart(found), refill: loss }, mustClaim: false };
   }
   const isOurs = found !== null && isOfOwnMirror(found, mark);
   // An empty table may be filled by this mirror, even if another one filled it before.
   if (!isFilled && (loss !== null || !isOurs)) {
-    return { position: emptyPosition(mark, loss ?? `table ${table} is empty`), mustFill: true };
+    return { position: emptyPosition(mark, loss ?? `table ${table} is empty`), mustClaim: true };
   }
   if (isOurs && found.cursor === 0)
-    return { position: emptyPosition(mark, `nothing was delivered to ${table} yet`), mustFill: false };
-  if (found !== null) return { position: found, mustFill: false };
+    return { position: emptyPosition(mark, `nothing was delivered to ${table} yet`), mustClaim: false };
+  if (found !== null) return { position: found, mustClaim: false };
   // If this mirror never wrote the rows, the operator must decide.
-  return {
-    position: mark.cursor === 0 ? UNKNOWN_OWNER : emptyPosition(mark, lossOf(table, null) ?? ''),
-    mustFill: false,
-  };
-}
-
-/** The cursor row of an open table. */
-export interface OpenCursor {
-  /** The mark in the row, as this process left it. */
-  readonly written: () => Mark | null;
-  /** Notes the mark that a call has written. @throws SinkError unavailable if it did nothing */
-  readonly moved: (mark: Mark, isDone: boolean) => Promise<void>;
-  /** Explains why the cursor is not what this process left. */
-  readonly conflict: () => Promise<SinkError>;
+  if (mark.cursor === 0) return { position: UNKNOWN_OWNER, mustClaim: false };
+  return { position: emptyPosition(mark, lossOf(table, null) ?? ''), mustClaim: true };
 }
 
 /** Opens a sink's table on one connection. @param mark what the mirror believes */
 export async function openTable<Changes>(
   tables: SqlTables<Changes>,
   mark: Mark,
-): Promise<Required<Omit<OpenStore, 'verifier'>> & { readonly cursor: OpenCursor }> {
+): Promise<Required<Omit<OpenStore, 'list' | 'digests'>> & { readonly conflict: () => Promise<SinkError> }> {
   const { table, db } = tables;
   const found = await readCursor(tables);
   let written: Mark | null = found;
-  /** `isNew`: whether the tables were empty when the fill began, and so far got each product once. */
-  let fill: BegunFill = { fillEnded: found?.fillEnded ?? true, isNew: false };
+  /** Whether the tables were empty when a fill began, and so far got each product once. */
+  let isNew = false;
   /** Changes that the next batch probably makes. */
   let prepared: { readonly events: readonly SinkEvent[]; readonly changes: Changes } | null = null;
 
+  /** Explains why the cursor is not what this process left. */
   async function conflict(): Promise<SinkError> {
     const loss = lossOf(table, await readCursor(tables));
     return new SinkError('unavailable', `${db.server}: ${loss ?? `another process moved the cursor of ${table}`}`);
   }
 
+  /** Notes the mark that a call has written. @throws SinkError unavailable if it did nothing */
   async function moved(mark: Mark, isDone: boolean): Promise<void> {
     if (!isDone) throw await conflict();
     written = mark;
   }
 
-  async function fillBegins(mark: Mark): Promise<void> {
-    const begun = await tables.beginFill(mark, written);
-    await moved(mark, begun !== undefined);
-    if (begun !== undefined) fill = begun;
+  async function claim(mark: Mark): Promise<void> {
+    const claimed = await tables.claim(mark, written);
+    await moved(mark, claimed !== undefined);
+    isNew = claimed?.isNew === true && mark.cursor === 0;
   }
 
-  const { position, mustFill } = await positionOf(tables, found, mark);
-  if (mustFill) await fillBegins(markAtStart(mark));
+  const { position, mustClaim } = await positionOf(tables, found, mark);
+  if (mustClaim) await claim(markAtStart(mark));
   return {
     position,
-    fillBegins,
-    fillEnds: async (kept, mark) => {
-      fill = { ...fill, isNew: false };
-      // Without a fill, nothing is removed.
-      if (fill.fillEnded && isSameMark(written, mark)) return;
-      const last = fill.fillEnded ? null : await removeAllUnseen(tables, kept, written ?? mark);
-      await moved(mark, await tables.endFill(last, mark, written));
-      fill = { fillEnded: true, isNew: false };
-    },
-    filled: async (kept) => {
-      if (fill.fillEnded) return null;
-      const found = await countFilled(tables);
-      for (let at = 0; at < kept.length; at += STEP) {
-        found.left -= (await countFilled(tables, kept.slice(at, at + STEP))).left;
-      }
-      return found;
+    apply: async (events, extra, mark) => {
+      if (events.length + extra.length === 0) return await claim(mark);
+      isNew = false;
+      const gone = extra.map((vbid) => ({ vbid, body: null, seq: mark.cursor, at: mark.at || Date.now() }));
+      await moved(mark, await tables.deliver(tables.changesOf([...events, ...gone]), mark, written, 'deliver'));
     },
     prepareNext: async (events) => {
       prepared = { events, changes: tables.changesOf(events) };
@@ -223,12 +156,12 @@ export async function openTable<Changes>(
     deliver: async (events, mark) => {
       const changes = prepared?.events === events ? prepared.changes : tables.changesOf(events);
       prepared = null;
-      if (fill.isNew && events.every(({ body }) => body !== null)) {
+      if (isNew && events.every(({ body }) => body !== null)) {
         try {
           return await moved(mark, await tables.deliver(changes, mark, written, 'insert'));
         } catch (error) {
           if (!tables.isDuplicate(error)) throw error;
-          fill = { ...fill, isNew: false };
+          isNew = false;
         }
       }
       await moved(mark, await tables.deliver(changes, mark, written, 'deliver'));
@@ -237,7 +170,7 @@ export async function openTable<Changes>(
       const cursor = await readCursor(tables);
       if (lossOf(table, cursor) !== null || !isSameMark(cursor, written)) throw await conflict();
     },
-    cursor: { written: () => written, moved, conflict },
+    conflict,
   };
 }
 
@@ -263,6 +196,6 @@ export async function tryToWrite<Changes>(
   if (found?.isFilled === true) tell?.(found);
   const own = { ...options, names: { ...names, key: `${names.key} (catchword doctor)` } };
   const tried = await openTable(tablesOf(own), CHECK_MARK);
-  await tried.fillBegins(CHECK_MARK, signal);
+  await tried.apply([], [], CHECK_MARK, signal);
   await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
 }

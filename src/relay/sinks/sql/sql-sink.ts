@@ -5,7 +5,7 @@ import { readOptions } from '../../sink-options.ts';
 import { type ConnectedStore, createConnectedSink } from '../connected-sink.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
 import { openTable, type SqlTables, tryToWrite } from './sink-table.ts';
-import { createSqlVerifier, type Dialect } from './sql-verifier.ts';
+import { type Dialect, listTables } from './sql-digests.ts';
 import {
   allTables,
   inTransaction,
@@ -44,8 +44,7 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
       batch,
       toSinkError,
       hide,
-      verifies: true,
-      endsFills: true,
+      has: ['list', 'digests', 'apply'],
       connect: async (life) => {
         const db = await server.connect(url, asked, life);
         return { db, options: { table, names: await resolveNames(db, table), removals } };
@@ -57,11 +56,11 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
         const opened = await openTable(tables, mark);
         return {
           ...opened,
-          verifier: (positions) => createSqlVerifier(tables, opened.cursor, dialectOf(db), positions),
-          fillEnds: (...args) =>
-            opened.fillEnds(...args).catch((error: unknown) => {
+          ...listTables(tables, opened.conflict, dialectOf(db)),
+          apply: (events, extra, ...to) =>
+            opened.apply(events, extra, ...to).catch((error: unknown) => {
               const known = error instanceof SinkError ? error : toSinkError(masked(error, hide));
-              if (known.failure !== 'refused') throw error;
+              if (known.failure !== 'refused' || extra.length === 0) throw error;
               const what = `rows of ${table} that the mirror does not have cannot be removed`;
               const advice = `${what}: ${known.message}. Use removals=tombstone`;
               throw new SinkError('misconfigured', advice, { cause: error });

@@ -96,9 +96,6 @@ const KIND_OF: Readonly<Record<string, keyof Types>> = {
 
 /**
  * The layout of each table. catchword did not create a table that lacks one of the columns.
- * - `fill` of a row: number of the fill that delivered it; a later fill overwrites the row whatever its `seq`
- * - `fill` of a cursor: number of the newest fill
- * - `fill_ended`: whether the rows that it did not deliver were removed
  * - `has_rows`: whether the table has rows, to detect one that was emptied
  * - id: the key of a part, which programs such as Django need. A product's parts are replaced with its row
  * - indexes: for a shop's lookups by ISBN and other identifiers, and for the parts of one product
@@ -126,7 +123,6 @@ export function layoutIn(types: Types) {
         seq: `${types.count} NOT NULL`,
         changed_at: `${types.time} NOT NULL`,
         removed_at: types.time,
-        fill: `${types.count} NOT NULL DEFAULT 0`,
       },
       indexes: STORED.filter(({ form }) => form === 'isbn').map(({ column }) => column),
     },
@@ -137,10 +133,7 @@ export function layoutIn(types: Types) {
       columns: {
         table_name: `${types.key} PRIMARY KEY`,
         incarnation: `${types.key} NOT NULL`,
-        ...Object.fromEntries(
-          ['generation', 'cursor', 'at', 'late', 'fill'].map((name) => [name, `${types.count} NOT NULL`]),
-        ),
-        fill_ended: `${types.flag} NOT NULL`,
+        ...Object.fromEntries(['generation', 'cursor', 'at', 'late'].map((name) => [name, `${types.count} NOT NULL`])),
         has_rows: `${types.flag} NOT NULL`,
       },
       indexes: [],

@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { PART_NAMES } from '../../../catalog/fields.ts';
-import type { BucketSum, Mark, SinkEvent, Verifier } from '../../sink.ts';
+import type { BucketSum, Digests, Listing, Mark, SinkError, SinkEvent } from '../../sink.ts';
 import { digestOf } from '../../store-digest.ts';
+import type { Listed } from '../../wrap-listed.ts';
 import { type Row, rowsOf } from './event-rows.ts';
-import { inSteps, type OpenCursor, type SqlTables } from './sink-table.ts';
-import type { Columns, layoutIn } from './table-layout.ts';
+import { inSteps, type SqlTables } from './sink-table.ts';
+import type { Columns, layoutIn, SqlClient, TableNames } from './table-layout.ts';
 
 /*
  * A product consists of its row and of the rows of its parts. Each row has a number: the first 60 bits of the MD5 of a text
@@ -58,11 +59,11 @@ function rowsIn(event: SinkEvent): readonly (readonly Row[])[] {
 }
 
 /** The numbers of rows, on both sides. */
-function createNumbers({ layout, textSql, textOf, md5Sql, numberSql }: Dialect, positions: boolean) {
-  /** The columns that a pass compares of each table. */
-  function comparedOf(deep: boolean): readonly Columns[] {
+function createNumbers({ layout, textSql, textOf, md5Sql, numberSql }: Dialect) {
+  /** The columns that a listing compares of each table. */
+  function comparedOf({ whole, positions }: Listing): readonly Columns[] {
     const { vbid = '', seq = '', changed_at: _, ...others } = layout.living;
-    if (!deep) return [{ vbid, ...(positions && { seq }) }];
+    if (!whole) return [{ vbid, ...(positions && { seq }) }];
     const product = positions ? layout.living : { vbid, ...others };
     return [product, ...PART_NAMES.map((part) => layout.parts[part])];
   }
@@ -75,9 +76,9 @@ function createNumbers({ layout, textSql, textOf, md5Sql, numberSql }: Dialect, 
     return BigInt(`0x${digestOf(`${kind}${texts.join('')}`)}`);
   }
 
-  function numbersOf(event: SinkEvent, deep: boolean): bigint[] {
-    const compared = comparedOf(deep);
-    const rows = deep ? rowsIn(event) : [[[event.vbid, event.seq]]];
+  function numbersOf(event: SinkEvent, listing: Listing): bigint[] {
+    const compared = comparedOf(listing);
+    const rows = listing.whole ? rowsIn(event) : [[[event.vbid, event.seq]]];
     return rows.flatMap((some, kind) => some.map((row) => numberOf(kind, compared[kind] ?? {}, row)));
   }
 
@@ -93,26 +94,61 @@ function createNumbers({ layout, textSql, textOf, md5Sql, numberSql }: Dialect, 
   return { comparedOf, numberOf, numbersOf, rowNumberSql };
 }
 
-/** Compares open tables with their source, and repairs them. @param positions whether the rows have the newest `seq` */
-export function createSqlVerifier<Changes>(
-  { names, db, isTooMuch, changesOf, deliver }: SqlTables<Changes>,
-  cursor: OpenCursor,
+/** Names the columns and parts of products that have another content. */
+function differencesIn(
+  names: TableNames,
+  { query, parameter }: Pick<SqlClient, 'query' | 'parameter'>,
   dialect: Dialect,
-  positions: boolean,
-): Verifier {
+): Required<Digests>['differences'] {
+  const { comparedOf, numberOf, rowNumberSql } = createNumbers(dialect);
+  return async (events, listing) => {
+    const differing = new Map(events.map(({ vbid }) => [vbid, [] as string[]]));
+    const keys = events.map((_, at) => parameter(at + 1)).join();
+    for (const [kind, columns] of comparedOf(listing).entries()) {
+      const part = PART_NAMES[kind - 1];
+      const single = Object.entries(columns).map(([name, type], from) => ({
+        name,
+        columns: { [name]: type },
+        from,
+      }));
+      // A column may have the name of a part.
+      const groups = part === undefined ? single : [{ name: `rows of ${part}`, columns, from: 0 }];
+      const totals = groups.map((group) => `mod(sum(${rowNumberSql(kind, group.columns)}), ${MODULUS})`);
+      const text = `SELECT t.vbid AS name, concat_ws(' ', ${totals.join(', ')}) AS totals
+        FROM ${names[part ?? 'table']} AS t WHERE t.vbid IN (${keys}) GROUP BY t.vbid`;
+      const rows = totalsSchema.parse(await query(text, [...differing.keys()]));
+      const found = new Map(rows.map((row) => [row.name, row.totals.split(' ')]));
+      for (const event of events) {
+        const made = rowsIn(event)[kind] ?? [];
+        const isWrong = ({ from, columns: compared }: (typeof groups)[number], at: number): boolean =>
+          `${totalOf(made.map((row) => numberOf(kind, compared, row.slice(from))))}` !==
+          (found.get(event.vbid)?.[at] ?? '0');
+        differing.get(event.vbid)?.push(...groups.filter(isWrong).map(({ name }) => name));
+      }
+    }
+    return differing;
+  };
+}
+
+/** Lists the products of open tables. @param conflict explains why the cursor is another one */
+export function listTables<Changes>(
+  { names, db, isTooMuch }: SqlTables<Changes>,
+  conflict: () => Promise<SinkError>,
+  dialect: Dialect,
+): Required<Omit<Listed, 'apply'>> {
   const { query, parameter } = db;
   const { beforeDeep, md5Sql, numberSql } = dialect;
-  const { comparedOf, numberOf, numbersOf, rowNumberSql } = createNumbers(dialect, positions);
+  const { comparedOf, numbersOf, rowNumberSql } = createNumbers(dialect);
 
   /**
    * SQL: key, bucket and digest of the living products of a step, and of parts of a product that is not there: one more than
    * there should be. One list that is grouped, because a join with the parts takes hours if PostgreSQL has no statistics of a
    * new table.
    */
-  function digestsSql(deep: boolean, buckets: ReadonlySet<number> | null, range: () => string): string {
+  function digestsSql(listing: Listing, buckets: ReadonlySet<number> | null, range: () => string): string {
     const bucketOf = (key: string): string => numberSql(md5Sql(key), 3);
     const chosen = buckets === null ? '' : ` AND ${bucketOf('t.vbid')} IN (${[...buckets].join()})`;
-    const rows = comparedOf(deep).map((columns, kind) => {
+    const rows = comparedOf(listing).map((columns, kind) => {
       return `SELECT t.vbid, ${kind} AS kind, ${rowNumberSql(kind, columns)} AS number FROM ${names[KINDS[kind] ?? 'table']} AS t
         WHERE ${range()}${chosen}${kind === 0 ? ' AND t.removed_at IS NULL' : ''}`;
     });
@@ -122,7 +158,7 @@ export function createSqlVerifier<Changes>(
 
   /** Walks over the table, in the order of its key. @param of makes a SELECT of a name, a number of products and their total */
   async function* walk(
-    deep: boolean,
+    listing: Listing,
     buckets: ReadonlySet<number> | null,
     mark: Mark,
     of: (digests: string) => string,
@@ -135,7 +171,7 @@ export function createSqlVerifier<Changes>(
       const lastOf = (tables: readonly string[]): string =>
         `(SELECT max(vbid) FROM (${tables.map(next).join(' UNION ALL ')}) AS step)`;
       // Behind the last product, parts of others may be left.
-      const parts = deep ? [lastOf(PART_NAMES.map((part) => names[part]))] : [];
+      const parts = listing.whole ? [lastOf(PART_NAMES.map((part) => names[part]))] : [];
       const bound = [lastOf([names.table]), ...parts, 'NULL'].join(', ');
       const [{ last }] = boundSchema.parse(await query(`SELECT coalesce(${bound}) AS last`, keys));
       if (last === null) return null;
@@ -145,9 +181,9 @@ export function createSqlVerifier<Changes>(
       const current = `SELECT 1 FROM ${names.cursor} AS c WHERE c.table_name = ${bind(names.key)} AND c.incarnation = ${bind(incarnation)}
         AND c.generation = ${bind(generation)} AND c.cursor = ${bind(at)} AND c.late = ${bind(late)}`;
       const text = `SELECT EXISTS (${current}) AS is_current, coalesce(products, 0) AS products, name, total
-        FROM (SELECT 1 AS one) AS one LEFT JOIN (${of(digestsSql(deep, buckets, range))}) AS found ON true`;
+        FROM (SELECT 1 AS one) AS one LEFT JOIN (${of(digestsSql(listing, buckets, range))}) AS found ON true`;
       const found = foundSchema.parse(await query(text, values));
-      if (found[0]?.is_current !== true) throw await cursor.conflict();
+      if (found[0]?.is_current !== true) throw await conflict();
       return { last, found };
     });
     for await (const { found } of steps) {
@@ -158,59 +194,37 @@ export function createSqlVerifier<Changes>(
   }
 
   return {
-    compares: {
-      fast: positions ? 'keys and positions' : 'keys',
-      deep: `every column, prices and other parts, and the JSON${positions ? ', with positions' : ''}`,
-    },
-    digestOf: (event, deep) => totalOf(numbersOf(event, deep)).toString(16).padStart(DIGITS, '0'),
-    sums: async (deep, mark) => {
-      if (deep) await beforeDeep?.();
-      const sums = new Map<number, BucketSum>();
-      const bySum = (digests: string): string =>
-        `SELECT bucket AS name, count(*) AS products, sum(digest) AS total FROM (${digests}) AS digests GROUP BY bucket`;
-      for await (const found of walk(deep, null, mark, bySum)) {
-        for (const { name, products, total } of found) {
-          const before = sums.get(Number(name)) ?? { count: 0, sum: 0n };
-          sums.set(Number(name), { count: before.count + products, sum: before.sum + total });
+    digests: {
+      compares: ({ whole, positions }) =>
+        whole
+          ? `every column, prices and other parts, and the JSON${positions ? ', with positions' : ''}`
+          : positions
+            ? 'keys and positions'
+            : 'keys',
+      digestOf: (event, listing) => totalOf(numbersOf(event, listing)).toString(16).padStart(DIGITS, '0'),
+      sums: async (listing, mark) => {
+        if (listing.whole) await beforeDeep?.();
+        const sums = new Map<number, BucketSum>();
+        const bySum = (digests: string): string =>
+          `SELECT bucket AS name, count(*) AS products, sum(digest) AS total FROM (${digests}) AS digests GROUP BY bucket`;
+        for await (const found of walk(listing, null, mark, bySum)) {
+          for (const { name, products, total } of found) {
+            const before = sums.get(Number(name)) ?? { count: 0, sum: 0n };
+            sums.set(Number(name), { count: before.count + products, sum: before.sum + total });
+          }
         }
-      }
-      return sums;
+        return sums;
+      },
+      differences: differencesIn(names, db, dialect),
     },
-    products: async function* (deep, buckets, mark) {
+    list: async function* (listing, buckets, mark) {
       const each = (digests: string): string =>
         `SELECT vbid AS name, CASE kind WHEN 0 THEN 1 ELSE 0 END AS products, digest AS total FROM (${digests}) AS digests`;
-      for await (const found of walk(deep, buckets, mark, each)) {
+      for await (const found of walk(listing, buckets, mark, each)) {
         yield found.map(({ name, products, total }) => {
           return { vbid: name, digest: total.toString(16).padStart(DIGITS, '0'), isRest: products === 0 };
         });
       }
-    },
-    differences: async (events) => {
-      const differing = new Map(events.map(({ vbid }) => [vbid, [] as string[]]));
-      const keys = events.map((_, at) => parameter(at + 1)).join();
-      for (const [kind, columns] of comparedOf(true).entries()) {
-        const part = PART_NAMES[kind - 1];
-        const single = Object.entries(columns).map(([name, type], from) => ({ name, columns: { [name]: type }, from }));
-        // A column may have the name of a part.
-        const groups = part === undefined ? single : [{ name: `rows of ${part}`, columns, from: 0 }];
-        const totals = groups.map((group) => `mod(sum(${rowNumberSql(kind, group.columns)}), ${MODULUS})`);
-        const text = `SELECT t.vbid AS name, concat_ws(' ', ${totals.join(', ')}) AS totals
-          FROM ${names[part ?? 'table']} AS t WHERE t.vbid IN (${keys}) GROUP BY t.vbid`;
-        const rows = totalsSchema.parse(await query(text, [...differing.keys()]));
-        const found = new Map(rows.map((row) => [row.name, row.totals.split(' ')]));
-        for (const event of events) {
-          const made = rowsIn(event)[kind] ?? [];
-          const isWrong = ({ from, columns: compared }: (typeof groups)[number], at: number): boolean =>
-            `${totalOf(made.map((row) => numberOf(kind, compared, row.slice(from))))}` !==
-            (found.get(event.vbid)?.[at] ?? '0');
-          differing.get(event.vbid)?.push(...groups.filter(isWrong).map(({ name }) => name));
-        }
-      }
-      return differing;
-    },
-    repair: async (events, extra, mark) => {
-      const gone = extra.map((vbid) => ({ vbid, body: null, seq: mark.cursor, at: mark.at }));
-      await cursor.moved(mark, await deliver(changesOf([...events, ...gone]), mark, cursor.written(), 'repair'));
     },
   };
 }

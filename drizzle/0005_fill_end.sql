@@ -1,0 +1,1 @@
+ALTER TABLE `sinks` ADD `fill_end` integer;
