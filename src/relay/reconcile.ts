@@ -58,7 +58,7 @@ async function* listed(
 async function beginPass(context: FeedContext, session: Session, row: SinkRow, listing: Listing, isRepair: boolean) {
   const mark = session.stored();
   const { digests } = session.listed;
-  const { read, find } = expectedProducts(context, row);
+  const products = expectedProducts(context, row);
   // Products with events that wait for a decision, or that an operator skipped: the store may have any version of them.
   const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
   const unjudged = new Set(waiting.map(({ vbid }) => vbid));
@@ -72,7 +72,7 @@ async function beginPass(context: FeedContext, session: Session, row: SinkRow, l
     return listing.whole ? digestOfJson(event.body ?? '') : digestOf(event.vbid);
   }
 
-  for await (const events of read()) {
+  for await (const events of products.read()) {
     for (const event of events) {
       const [bucket, digest] = [bucketOf(event.vbid), digestOfEvent(event)];
       should.add(bucket, digest);
@@ -117,7 +117,7 @@ async function beginPass(context: FeedContext, session: Session, row: SinkRow, l
     listing,
     mark,
     isRepair,
-    find,
+    find: products.find,
     unjudged,
     /** How many products the store should have, and has. */
     judged,
@@ -125,7 +125,9 @@ async function beginPass(context: FeedContext, session: Session, row: SinkRow, l
     portions: differing(),
     /** The digests of the products that these buckets should have. */
     expected: (buckets: Buckets): Map<string, string> => {
-      const texts = [...buckets].flatMap((bucket) => `${lines.get(bucket)?.bytes() ?? ''}`.split('\n').slice(0, -1));
+      const texts = [...buckets].flatMap((bucket) =>
+        (lines.get(bucket)?.bytes().toString() ?? '').split('\n').slice(0, -1),
+      );
       return new Map(texts.map((line) => [line.slice(DIGEST_CHARS), line.slice(0, DIGEST_CHARS)]));
     },
     /** Why the store refuses products. */

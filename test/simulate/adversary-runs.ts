@@ -70,12 +70,13 @@ export function whole(random: Random, least: number, most: number): number {
 export function drawArena(seed: number, time?: () => number, isKept = false): Arena {
   const random = createRandom(seed);
   // By the seed's number, so that no other seed draws something else.
-  const [isOfClocks, isOfBlanks] = [seed % 16 === 0, seed % 16 === 8];
+  const [isOfClocks, isOfBlanks, isOfPlain] = [seed % 16 === 0, seed % 16 === 8, isKept && seed % 16 === 4];
   const favourite = (random() < 0.5 ? pickOf(random, SCENES) : null) ?? 'any';
   const stage = favourite === 'any' || random() < 0.2 ? null : STAGES[favourite];
   const perPage = whole(random, stage === null ? 6 : 2 * stage.seam, 20);
   const seams = [2, 3, 4, 5, 6].filter((seam) => seam >= (stage?.seam ?? 0));
-  const seam = stage === null && isKept && random() < 0.15 ? 0 : Math.min(pickOf(random, seams) ?? 2, perPage >> 1);
+  const isPlain = isOfPlain || (stage === null && isKept && random() < 0.15);
+  const seam = isPlain ? 0 : Math.min(pickOf(random, seams) ?? 2, perPage >> 1);
   const overlapMs = pickOf(random, [10_000, 60_000, 300_000]) ?? 60_000;
   const isLate = !isOfClocks && (stage?.isLate ?? random() < 0.5);
   const lagMs = isLate ? Math.floor((0.3 + 0.5 * random()) * overlapMs) : 0;
@@ -127,7 +128,7 @@ export function drawArena(seed: number, time?: () => number, isKept = false): Ar
   // With late deltas, a clock that is put back may break assumption 3 of docs/page-drift.md.
   const goesBack = lagMs === 0;
   const flips = jumps > 0 && goesBack && (random() < 0.5 || isOfClocks) ? 0.3 : 0;
-  const deltas = isOfClocks ? 0.8 : (stage?.deltas ?? (random() < 0.7 ? 0.4 : 0.8));
+  const deltas = isOfClocks || isOfPlain ? 0.8 : (stage?.deltas ?? (random() < 0.7 ? 0.4 : 0.8));
   const blanks = random() < 0.2 || isOfBlanks ? 0.3 : 0;
   return {
     settings,
