@@ -181,6 +181,8 @@ describe('the example for opensearch when things go wrong', () => {
     const harness = harnessOf();
     harness.start(config);
     await harness.deliver(books(0, 3));
+    // Its last request may arrive after the relay has stopped.
+    await harness.until('the fill has ended', () => harness.sink().fillEnd !== null);
     await harness.stop();
     const writes = served.asked.length;
     const sink = await config.make();
