@@ -57,7 +57,6 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', { tags: ['stores'
   });
 
   it.each<[string, string, RegExp]>([
-    ['whose seq is text', 'ALTER TABLE t ALTER seq TYPE text', /operator does not exist.*\(42883\)/],
     ['without a column', 'ALTER TABLE t DROP COLUMN publisher', /lacks the columns publisher/],
     ['without a key', 'ALTER TABLE t DROP CONSTRAINT t_pkey', /no unique or exclusion constraint.*\(42P10\)/],
     ['with a mandatory column of its own', 'ALTER TABLE t ADD shelf text NOT NULL', /"shelf".*\(23502\)/],
