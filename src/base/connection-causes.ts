@@ -14,10 +14,8 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     /^(ERR_SSL|EPROTO)/,
     'The port may not speak TLS, so check https in {setting}; or it demands another version, or a certificate of this side.',
   ],
-  [
-    /^HPE_|HTTP/,
-    'Another kind of server may listen there, such as one of TLS or SOCKS: check {setting}; or its headers exceed 16 kB.',
-  ],
+  [/HEADERS_OVERFLOW/, 'Its headers exceed 16 kB: too many cookies, for example.'],
+  [/^HPE_|HTTP/, 'Another kind of server may listen there, such as one of TLS or SOCKS: check {setting}.'],
   [
     /^E[MN]FILE/,
     'This machine allows no more open files or connections: raise the limit (ulimit -n), or end programs.',

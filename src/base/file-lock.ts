@@ -114,7 +114,10 @@ export function holdFile(path: string): (() => void) | null {
   let held: Held | null;
   try {
     held = take(Sqlite, lock);
-  } catch (cause) {
+  } catch (thrown) {
+    // SQLite is loaded by the first database, not by its package.
+    const cause = explainMissing(thrown);
+    if (cause instanceof CatchwordError) throw cause;
     const hint = `Make its folder writable. An empty lock file may be removed while catchword is not running. ${NO_LOCKS}`;
     throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, { hint, cause });
   }

@@ -75,6 +75,11 @@ const SECRET_KEYS = ['apiKey', 'accessToken', 'secret', 'password', 'authorizati
 
 /** Log text that is kept while the disk is full, or while the reader of the log reads nothing. */
 const MAX_WAITING_BYTES = 2 ** 20;
+/**
+ * Lines that waited are written in pieces of at most this size, unless one line is longer. A pipe takes such a piece whole
+ * or not at all (PIPE_BUF of Linux), so that no other thread writes into the middle of a line.
+ */
+const MAX_WRITE_BYTES = 4_096;
 /** How often lines that wait are tried again, milliseconds. */
 const RETRY_MS = 200;
 /** How long a process that ends waits for its log, milliseconds. */
@@ -92,7 +97,8 @@ function output(fd: 1 | 2, tell: (dropped: number) => void, shown = printableLin
   let retry: NodeJS.Timeout | undefined;
   let giveUpAt = Number.NEGATIVE_INFINITY;
   const retryEAGAIN = (): boolean => performance.now() < giveUpAt;
-  const destination = loadPino().destination({ dest: fd, sync: true, maxLength: MAX_WAITING_BYTES, retryEAGAIN });
+  const limits = { maxLength: MAX_WAITING_BYTES, maxWrite: MAX_WRITE_BYTES };
+  const destination = loadPino().destination({ dest: fd, sync: true, ...limits, retryEAGAIN });
 
   function again(): void {
     retry = undefined;

@@ -11,7 +11,8 @@ export function explainMissing(error: unknown): unknown {
     return new CatchwordError('PACKAGE_MISSING', 'the package better-sqlite3 is not compiled', { hint, cause: error });
   }
   if (systemCodeOf(error) === 'ERR_DLOPEN_FAILED') {
-    const [said = ''] = messageOf(error).split('\n');
+    // Node.js breaks its lines anywhere, and ends with the advice of the hint.
+    const [said = ''] = messageOf(error).replaceAll(/\s+/g, ' ').split(' Please try');
     const hint =
       'Node.js was upgraded, or the installation was copied from another system. Compile it again where it is installed: npm rebuild better-sqlite3. If that changes nothing, this user may not read it, or its disk is mounted with noexec.';
     const what = `the package better-sqlite3 does not fit Node.js ${process.version} or this system: ${said}`;

@@ -84,3 +84,36 @@ it.each([
   expect(outpacing.length + dropped).toBe(5_000);
   expect(seen.at(-1)?.msg).toBe('is read again');
 });
+
+/** Two threads that log more than their pipe holds, as a daemon and its web server do. */
+const TOGETHER = `
+import { setTimeout } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { createLog } from '${LOG}';
+void process.stderr;
+const fills = (log) => {
+  for (let line = 0; line < 500; line++) log.info({ line, pad: 'x'.repeat(500 + (line % 7)) }, 'fills');
+};
+const thread = "import { createLog } from '${LOG}'; (" + fills + ")(createLog('info'));";
+const worker = new Worker(new URL('data:text/javascript,' + encodeURIComponent(thread + 'setTimeout(() => {}, 10_000);')));
+worker.unref();
+fills(createLog('info'));
+await setTimeout(1_000);
+process.stdout.write('all lines are logged');
+await setTimeout(4_000);
+`;
+
+it('lines of two threads that waited for a slow reader are not written into each other', {
+  tags: ['slow'],
+}, async () => {
+  const wait = 'while [ ! -s shown ]; do sleep 0.1; done';
+  const reader = `${wait}; while head -c 30000 > part && [ -s part ]; do cat part; sleep 0.05; done`;
+  const command = `"$0" --input-type=module -e "$1" 2>&1 >shown | { ${reader}; }`;
+  const { stdout } = await promisify(execFile)('sh', ['-c', command, process.execPath, TOGETHER], {
+    cwd: temporaryDirectory(),
+    maxBuffer: 2 ** 26,
+  });
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(500);
+  expect(() => lines.map((line) => JSON.parse(line) as unknown)).not.toThrow();
+});

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { beforeAll, expect, it } from 'vitest';
+import { distrustOf } from '../../src/base/certificate.ts';
 import { causesOf } from '../../src/base/connection-causes.ts';
 import { explainMissing } from '../../src/base/missing-package.ts';
 import { type Certificate, makeCertificate } from '../support/certificate.ts';
@@ -59,13 +60,30 @@ it.each<[string, 'http' | 'https', () => Server, RegExp, RegExp]>([
     'http',
     () => raw('\u0005\u0000'),
     /not valid HTTP/,
-    /such as one of TLS or SOCKS.* headers exceed 16 kB/,
+    /such as one of TLS or SOCKS.* Ask the operator of the service, or of a proxy before it/,
   ],
 ])('a port that %s, asked by %s, is named with its two likeliest causes', async (_, scheme, server, seen, causes) => {
   const stderr = await said(`${scheme}://127.0.0.1:${await listen(server())}`);
   expect(stderr).toMatch(seen);
   expect(stderr).toMatch(causes);
   expect(stderr).toContain('CATCHWORD_BASE_URL');
+});
+
+it('an answer whose headers are too long has no hint about another kind of server', async () => {
+  const server = raw(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
+  const stderr = await said(`http://127.0.0.1:${await listen(server)}`);
+  expect(stderr).toMatch(/headers exceed 16 kB.* Ask the operator of the service, or of a proxy/);
+  expect(stderr).not.toMatch(/SOCKS/);
+});
+
+it('a certificate for another host has a hint about names, not about authorities', () => {
+  expect(distrustOf('ERR_TLS_CERT_ALTNAME_INVALID')?.text).toMatch(/another host than the certificate.* or a proxy/);
+  expect(distrustOf('ERR_TLS_CERT_ALTNAME_INVALID')?.text).not.toContain('NODE_EXTRA_CA_CERTS');
+});
+
+it('a redirect that names no address is not shown with an address', async () => {
+  const url = await serveHttp((_request, response) => void response.writeHead(302).end());
+  expect(await said(url)).toContain(`${url} redirects without an address (302); redirects are not followed`);
 });
 
 it.each([

@@ -1,8 +1,10 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { explainMissing } from '../../src/base/missing-package.ts';
+import { openStore } from '../../src/store/store.ts';
 import { CLI, runProcess } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { listen, serveHttp } from '../support/listen.ts';
@@ -24,14 +26,15 @@ function catalogAt(url: string, more: Record<string, string> = {}) {
 it.each([
   [
     'another Node.js',
-    `The module 'x.node'\nwas compiled against a different Node.js version using NODE_MODULE_VERSION 115.`,
+    `The module 'x.node'\nwas compiled against a different Node.js version using\nNODE_MODULE_VERSION 115. Please try re-compiling`,
+    /The module 'x.node' was compiled against a different Node.js version using NODE_MODULE_VERSION 115\.$/,
   ],
-  ['another C library', '/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38 not found'],
-])('SQLite that was compiled for %s is named, and how to compile it', (_, message) => {
+  ['another C library', '/libc.so.6: version `GLIBC_2.38 not found', /GLIBC_2\.38 not found$/],
+])('SQLite that was compiled for %s is named, and how to compile it', (_, message, said) => {
   const error = Object.assign(new Error(message), { code: 'ERR_DLOPEN_FAILED' });
   expect(explainMissing(error)).toMatchObject({
     code: 'PACKAGE_MISSING',
-    message: expect.stringContaining(message.split('\n')[0] ?? '') as string,
+    message: expect.stringMatching(said) as string,
     hint: expect.stringContaining('npm rebuild better-sqlite3') as string,
   });
 });
@@ -47,8 +50,8 @@ it('a command whose working directory was deleted says so', async () => {
 
 /** Runs a command with a mirror on a file system that is mounted for reading only. */
 const READ_ONLY = `
-mount -t tmpfs none "$2" && touch "$2/catalog.db" && mount -o remount,ro "$2" || exit 99
-exec "$0" "$1" sync`;
+mount --bind "$2" "$2" && mount -o remount,bind,ro "$2" || exit 99
+exec "$0" "$1" "$3"`;
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
 
@@ -57,15 +60,33 @@ it.skipIf(!canMount)(
   async () => {
     const place = temporaryDirectory();
     const settings = { ...SETTINGS, CATCHWORD_BASE_URL: 'http://127.0.0.1:1', CATCHWORD_DB: join(place, 'catalog.db') };
-    const command = ['unshare', '-m', 'sh', '-c', READ_ONLY, process.execPath, CLI, place];
-    const { code, stderr } = await runProcess(command, settings, '/');
-    expect(code).toBe(2);
-    expect(stderr).toContain(
-      'cannot be written: its file system is mounted for reading only (EROFS) [MIRROR_UNUSABLE]',
-    );
-    expect(stderr).toContain('Mount it for writing');
+    openStore(settings.CATCHWORD_DB).close();
+    for (const [verb, what] of Object.entries({ sync: 'cannot be written', status: 'and cannot be created' })) {
+      const command = ['unshare', '-m', 'sh', '-c', READ_ONLY, process.execPath, CLI, place, verb];
+      const { code, stderr } = await runProcess(command, settings, '/');
+      expect(code).toBe(2);
+      expect(stderr).toContain(`${what}: its file system is mounted for reading only (EROFS) [MIRROR_UNUSABLE]`);
+      expect(stderr).toContain('Mount it for writing');
+    }
   },
 );
+
+/** Runs a command with an SQLite that Node.js cannot load. */
+const UNFIT = `
+mount --bind "$0" "$3" || exit 99
+exec "$1" "$2" backup "$4"`;
+
+it.skipIf(!canMount)('a backup whose SQLite does not fit Node.js is not called a matter of rights', async () => {
+  const binary = createRequire(import.meta.url).resolve('better-sqlite3/build/Release/better_sqlite3.node');
+  const place = temporaryDirectory();
+  writeFileSync(join(place, 'catalog.db'), '');
+  const settings = { ...SETTINGS, CATCHWORD_DB: join(place, 'catalog.db') };
+  const unfit = [CLI, process.execPath, CLI, binary, join(place, 'b.db')];
+  const { code, stderr } = await runProcess(['unshare', '-m', 'sh', '-c', UNFIT, ...unfit], settings, '/');
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/better-sqlite3 does not fit Node\.js .*\[PACKAGE_MISSING\]/);
+  expect(stderr).toContain('npm rebuild better-sqlite3');
+});
 
 describe('an answer that is not valid HTTP', () => {
   const body = '{"num_items":0}';

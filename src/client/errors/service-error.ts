@@ -73,9 +73,9 @@ export function serviceError(said: ServiceMessage, status: number, origin: strin
 
 function redirected({ headers, origin, status, hide }: Answer): CatchwordError {
   const location = header(headers, 'location') ?? '';
-  const target = URL.canParse(location, origin) ? new URL(location, origin) : null;
+  const target = location !== '' && URL.canParse(location, origin) ? new URL(location, origin) : null;
   // Without the query, which may hold a session.
-  const to = target === null ? '' : ` to ${hide(`${target.origin}${target.pathname}`)}`;
+  const to = target === null ? ` without an address (${status})` : ` to ${hide(`${target.origin}${target.pathname}`)}`;
   return new CatchwordError('SOURCE_NOT_SERVICE', `${origin} redirects${to}; redirects are not followed`, {
     status,
     hint: 'Set {setting} to the address of the service itself, its path included. If this leads to a sign-in, check the API key.',

@@ -19,6 +19,7 @@ import {
   mayUse,
   type PlaceOptions,
   preparePlace,
+  refusalOf,
   unusable,
 } from './mirror-path.ts';
 
@@ -203,10 +204,11 @@ export function explain(path: string, isReadonly: boolean, thrown: unknown): Cat
   if (code === 'SQLITE_NOTADB') return unusable(path, 'is not an SQLite database', NOT_CHANGED, error);
   if (code.startsWith('SQLITE_CORRUPT')) return damaged(path, messageOf(sqliteErrorOf(error)), error);
   if (isReadonly && COMPANIONS.some((end) => lookAt(`${path}${end}`) === undefined)) {
-    const what = `cannot be read now: its -wal and -shm are missing, and this user may not create them`;
-    const hint =
-      'They are there while catchword runs, and stay if its owner sets CATCHWORD_DB_MODE (0640, for example).';
-    return unusable(path, what, hint, error);
+    const refusal = refusalOf(dirname(path), constants.W_OK);
+    const why = refusal === null ? '' : `, and cannot be created: ${refusal.reason}`;
+    const kept = 'they stay if its owner sets CATCHWORD_DB_MODE (0640, for example)';
+    const hint = `They are there while catchword runs, and ${kept}. ${refusal?.hint ?? 'Run this again'}, or read a copy.`;
+    return unusable(path, `cannot be read now: its -wal and -shm are missing${why}`, hint, error);
   }
   if (code.startsWith('SQLITE_BUSY')) return busy(error);
   const what = `cannot be opened (${messageOf(sqliteErrorOf(error))})`;
