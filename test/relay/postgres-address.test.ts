@@ -168,7 +168,10 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL with a socket and TLS', { tags
     ['sslmode=require&uselibpqcompat=true&sslrootcert=CA', 'TLS'],
     ['sslmode=verify-ca&uselibpqcompat=true', distrusted],
     ['sslmode=verify-full&uselibpqcompat=true&sslrootcert=CA', otherHost],
-    ['sslrootcert=/nowhere.pem', /^misconfigured: PostgreSQL: cannot read the file of sslrootcert \(it does not exist, ENOENT\)$/],
+    [
+      'sslrootcert=/nowhere.pem',
+      /^misconfigured: PostgreSQL: cannot read the file of sslrootcert \(it does not exist, ENOENT\)$/,
+    ],
   ])('the TLS of an address with %s', async (options, expected) => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
