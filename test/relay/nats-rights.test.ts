@@ -86,7 +86,7 @@ describe.skipIf(!natsAvailable)('a user of NATS', { tags: ['stores'] }, () => {
   });
 
   it.each([
-    ['that does not exist', null, /shop\.creds \(ENOENT\)/],
+    ['that does not exist', null, /shop\.creds \(it does not exist, ENOENT\)/],
     ['without credentials', 'nothing', /unable to parse credentials/],
     ['that is a directory, as Docker makes of a missing file', undefined, /EISDIR/],
   ])('with a file %s is misconfigured', async (_name, text, message) => {
