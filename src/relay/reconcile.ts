@@ -63,7 +63,7 @@ async function beginPass(context: FeedContext, session: Session, row: SinkRow, l
   const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
   const unjudged = new Set(waiting.map(({ vbid }) => vbid));
   const should = createSums();
-  /** By bucket: of each product a line with its digest and its key. */
+  /** By bucket: of each product a line with its digest and its key, which has no line break (validate-page.ts rejects it). */
   const lines = new Map<number, LineBuffer>();
   let judged = 0;
 
