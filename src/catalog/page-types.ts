@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../base/errors.ts';
 import { iso } from '../base/iso-time.ts';
 import type { PageItems } from './page-items.ts';
+import type { Doubt } from './reasons.ts';
 
 /** What one request reads of the list: offsets (page-1)·perPage … page·perPage-1. `page` ≥ 1; `perPage` 1 to 1000. */
 export interface Window {
@@ -71,8 +72,8 @@ export interface Page {
   readonly envelope: Envelope;
   readonly items: PageItems;
   readonly rejected: readonly RejectedItem[];
-  /** Why the totals contradict the items; null if they agree. */
-  readonly doubt: string | null;
+  /** Null if it counts as whole. */
+  readonly doubt: Doubt | null;
   /** Whether some rejected item is not JSON, perhaps because it was damaged on the way; absent: none. */
   readonly isDamaged?: boolean;
 }

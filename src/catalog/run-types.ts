@@ -1,3 +1,5 @@
+import type { Reason } from './reasons.ts';
+
 export type RunKind = 'full' | 'delta';
 
 /**
@@ -98,8 +100,8 @@ export interface Run extends RunCounts {
   /** When it stops waiting and reads its last delta, by this machine's clock; null if it is not waiting. */
   readonly settlesAt: number | null;
   readonly proof: Proof | null;
-  /** Why the proof is open, one sentence each. */
-  readonly reasons: readonly string[];
+  /** Why the proof is open, and what the run holds. */
+  readonly reasons: readonly Reason[];
   readonly error: string | null;
   /** Of how many products the run's updates emptied each field; null if they emptied none. */
   readonly emptied: Readonly<Record<string, number>> | null;
@@ -113,27 +115,6 @@ export interface Run extends RunCounts {
 export function whyNoRun(id: number, lastId: number): string {
   const wasThere = id > 0 && id <= lastId;
   return wasThere ? `run ${id} is not kept any more (CATCHWORD_RUN_RETENTION)` : `run ${id} does not exist`;
-}
-
-/** First words of the reason of an open full run whose list shows changes that no delta told. */
-export const UNTOLD = 'deltas did not tell';
-
-export function isUntold(reason: string): boolean {
-  return reason.startsWith(UNTOLD);
-}
-
-/** The reason of a run that holds removals, or held them until an operator decided. */
-const HELD = /^held(?: until (approved|rejected))?: (.*)/s;
-
-/** Why a run held removals, and how an operator decided about them; null if it held none. */
-export function holdOf({ reasons }: Pick<Run, 'reasons'>) {
-  const found = reasons.map((reason) => HELD.exec(reason)).find((match) => match !== null);
-  return found ? { why: found[2] ?? '', verdict: found[1] ?? null } : null;
-}
-
-/** The reasons of a run once an operator has decided about its removals. */
-export function decidedReasons({ reasons }: Pick<Run, 'reasons'>, verdict: 'approved' | 'rejected'): string[] {
-  return reasons.map((reason) => reason.replace(/^held:/, `held until ${verdict}:`));
 }
 
 /** Whether a run of one kind makes a run of the other unnecessary: a full run covers a delta, but not vice versa. */

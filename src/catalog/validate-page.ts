@@ -7,6 +7,7 @@ import { withoutRepeats } from './json-text.ts';
 import { bodyAt, keyOf, type PageItems, productAt, ROW } from './page-items.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page-types.ts';
 import { searchText } from './product.ts';
+import type { Doubt } from './reasons.ts';
 import { doubtsIn } from './said-error.ts';
 
 /** Some services send these numbers as text. */
@@ -108,12 +109,14 @@ function parseJson(bytes: Uint8Array<ArrayBuffer>, { perPage }: Pick<Window, 'pe
 function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items: number, window: Window) {
   if (page !== window.page) throw invalid(`requested page ${window.page}, got page ${page}`);
   if (items > perPage) throw invalid(`page ${page} has ${items} items, more than its per_page of ${perPage}`);
+  const contradiction = (said: string): Doubt => ({ code: 'contradiction', said });
   if (page < totalPages && items < perPage) {
-    return `page ${page} of ${totalPages} has ${items} items instead of ${perPage}`;
+    return contradiction(`page ${page} of ${totalPages} has ${items} items instead of ${perPage}`);
   }
   const expected = Math.max(0, numItems - (page - 1) * perPage);
   if (items < perPage && page >= totalPages && items !== expected) {
-    return `page ${page} of ${totalPages} has ${items} items; with a total of ${numItems} it should have ${expected}`;
+    const should = `with a total of ${numItems} it should have ${expected}`;
+    return contradiction(`page ${page} of ${totalPages} has ${items} items; ${should}`);
   }
   return null;
 }

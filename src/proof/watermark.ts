@@ -1,4 +1,5 @@
 import type { PageResponse } from '../catalog/page-types.ts';
+import type { Doubt } from '../catalog/reasons.ts';
 
 /** Assumed difference between the local clock and the source's, if the source sends no `Date`. */
 const NO_DATE_MARGIN_MS = 5 * 60_000;
@@ -20,12 +21,10 @@ export function sourceTimeOf(response: Omit<PageResponse, 'body'>): number {
   return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt) - (response.ageMs ?? 0);
 }
 
-/** First words of the doubt about a page from a cache. */
-export const FROM_CACHE = 'a cache answered';
-
-/** Why a response is too old to prove anything: a cache kept it for longer than the overlap. Null if it is not. */
-export function doubtAge({ ageMs = 0 }: Pick<PageResponse, 'ageMs'>, overlapMs: number): string | null {
-  return ageMs > overlapMs ? `${FROM_CACHE} with a page from ${Math.round(ageMs / 1_000)} s ago` : null;
+/** Whether a response is too old to prove anything: a cache kept it for longer than the overlap. */
+export function doubtAge({ ageMs = 0 }: Pick<PageResponse, 'ageMs'>, overlapMs: number): Doubt | null {
+  if (ageMs <= overlapMs) return null;
+  return { code: 'cached', said: `a cache answered with a page from ${Math.round(ageMs / 1_000)} s ago` };
 }
 
 /** Start of the next delta: before the watermark, so that it includes changes that became visible late. */

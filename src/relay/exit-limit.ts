@@ -1,7 +1,8 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { RecordedChange } from '../catalog/event.ts';
 import { isWithdrawnBody } from '../catalog/field-values.ts';
-import { type ChangeFilter, holdOf } from '../catalog/run-types.ts';
+import { holdOf } from '../catalog/reasons.ts';
+import type { ChangeFilter } from '../catalog/run-types.ts';
 import { createHistory } from '../store/history/history.ts';
 import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
 import type { HeldSink } from '../store/schema/sink-tables.ts';

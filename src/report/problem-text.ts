@@ -1,10 +1,10 @@
 import { printable } from '../base/printable.ts';
-import { isUntold } from '../catalog/run-types.ts';
+import { isUntold } from '../catalog/reasons.ts';
 import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
+import { adviceFor, reasonText } from './reason-text.ts';
 import { restlessText, unusualText } from './run-text.ts';
-import { adviceFor } from './run-words.ts';
 import { checkJson, heldSinkText } from './sink-report.ts';
 import { duration, plural, time } from './text.ts';
 
@@ -40,8 +40,9 @@ function failureText({ failed, last, retry }: MirrorState): ProblemText {
 }
 
 function untoldText({ full }: MirrorState): ProblemText {
-  const reason = full?.reasons.find(isUntold) ?? '';
-  const advice = `Run ${full?.id}: ${reason}. Nothing is concluded from what they do not tell. ${adviceFor(reason)}`;
+  const found = full?.reasons.filter(isUntold) ?? [];
+  const [why, next] = [reasonText, adviceFor].map((words) => found.slice(0, 1).map(words).join(''));
+  const advice = `Run ${full?.id}: ${why}. Nothing is concluded from what they do not tell. ${next}`;
   return { title: 'The deltas of the source do not tell every change', advice };
 }
 
@@ -105,7 +106,7 @@ const WORDS: Readonly<Record<Topic, Words>> = {
   runs: failureText,
   open: (state) => ({
     title: `The newest ${state.open} full runs were not sealed`,
-    advice: `Nothing proves that they saw every product${quoted(openRun(state)?.reasons[0])}. See: npx catchword runs`,
+    advice: `Nothing proves that they saw every product${quoted(openRun(state)?.reasons.map(reasonText)[0])}. See: npx catchword runs`,
   }),
   untold: untoldText,
   updates: ({ restless: run }) => run && runText(run.id, restlessText(run)),

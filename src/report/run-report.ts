@@ -1,10 +1,13 @@
-import { holdOf, type Run } from '../catalog/run-types.ts';
+import { holdOf } from '../catalog/reasons.ts';
+import type { Run } from '../catalog/run-types.ts';
 import type { Store } from '../store/store.ts';
+import { holdText } from './reason-text.ts';
 
 /** Held runs, with how many products each would remove, and why it waits. @param most counts products up to this */
 export function heldRuns({ removals }: Store, runs: readonly Run[], most?: number) {
   return runs.map((run) => {
-    return { run: run.id, removals: removals.heldCount(run.id, most), reason: holdOf(run)?.why ?? null };
+    const hold = holdOf(run);
+    return { run: run.id, removals: removals.heldCount(run.id, most), reason: hold ? holdText(hold.why) : null };
   });
 }
 

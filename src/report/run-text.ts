@@ -5,6 +5,7 @@ import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { HeldPart } from '../store/rows/removals.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
+import { reasonText } from './reason-text.ts';
 import { approvalText } from './sink-report.ts';
 import { count, moment, plural, table, time } from './text.ts';
 
@@ -15,8 +16,13 @@ const LISTED = 50;
 const [NAMED, NAMED_CHARS] = [5, 60];
 
 /** The proof of a run and its reasons; no line if it has none. */
-export function proofLine({ proof, reasons }: Run, separator = '\n           '): string[] {
-  return proof === null ? [] : [`  proof    ${[proof, ...reasons].join(separator)}`];
+export function proofLine(
+  { proof, reasons }: Run,
+  separator = '\n           ',
+  tone = (text: string): string => text,
+): string[] {
+  const texts = reasons.map((reason) => tone(reasonText(reason)));
+  return proof === null ? [] : [`  proof    ${[proof, ...texts].join(separator)}`];
 }
 
 /** Says what a run that settles waits for, and until when; null if it does not settle. */
@@ -32,7 +38,7 @@ export function settlingText({ settlesAt, missing }: Pick<Run, 'settlesAt' | 'mi
 /** Says in one line why an open full run proves nothing. */
 export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' | 'rejected'>): string {
   const items = rejected === 0 ? '' : ` (${plural(rejected, 'item')})`;
-  return `full run ${id} could not prove that it saw every product: ${reasons.join('; ')}${items}`;
+  return `full run ${id} could not prove that it saw every product: ${reasons.map(reasonText).join('; ')}${items}`;
 }
 
 type EmptiedField = Pick<Unusual, 'field' | 'products' | 'living' | 'earlier'> & {

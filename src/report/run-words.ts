@@ -1,4 +1,5 @@
-import { holdOf, type Run, UNTOLD } from '../catalog/run-types.ts';
+import { holdOf } from '../catalog/reasons.ts';
+import type { Run } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import { count, plural } from './text.ts';
 
@@ -42,67 +43,10 @@ export function proofName({ proof, state }: Pick<Run, 'proof' | 'state'>): strin
   return state === 'complete' ? 'not needed' : '–';
 }
 
-/** The kinds of reasons of an open proof (sync/verdict.ts), as metrics name them, and what an operator can do. */
-const REASONS: Readonly<Record<string, readonly [form: RegExp, advice: string]>> = {
-  settings: [/^CATCHWORD_SEAM is off/, 'Remove CATCHWORD_SEAM from the settings, so that neighbouring pages overlap.'],
-  'page size': [
-    /^the source answers .* products a page/,
-    'Set CATCHWORD_PER_PAGE to the size that the source answers.',
-  ],
-  order: [/in no stable order/, 'Ask the operator of the source to list products in a stable order, such as by key.'],
-  volatile: [
-    /has another content in the second one/,
-    'If members change with each answer although nothing was modified, such as signed links, name them in CATCHWORD_VOLATILE_FIELDS.',
-  ],
-  seams: [
-    /did not close|changed faster than|changed while it was read/,
-    'Read at a quieter time (CATCHWORD_FULL_CRON), or faster, if the source permits it (CATCHWORD_RATE_LIMIT).',
-  ],
-  'whole delta': [
-    /^a delta shows nearly every product/,
-    'If no job changed them, report it: run npx catchword doctor.',
-  ],
-  untold: [
-    new RegExp(`^${UNTOLD}`),
-    'Ask the operator of the source which changes its deltas show. If these fields never are, name them in CATCHWORD_UNTOLD_FIELDS.',
-  ],
-  unreadable: [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],
-  cache: [/^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
-  'listed twice': [
-    /at two (distant )?places/,
-    'Report it to the operator of the source. With CATCHWORD_LOOKUP_PATH, products that are gone are removed nevertheless.',
-  ],
-  totals: [
-    /^the source (contradicts itself|says that it has)/,
-    'The source may be at fault: run npx catchword doctor. With CATCHWORD_LOOKUP_PATH, products that are gone are removed nevertheless.',
-  ],
-  partial: [
-    /^deltas show products without/,
-    'Ask the operator of the source for whole products in deltas. Until then, such changes arrive with the next full load.',
-  ],
-  rejected: [/^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],
-  late: [/^its deltas could not be read late enough/, 'Start another full load when the source is less busy.'],
-  held: [/^held(:| until) /, 'Decide about the removals on this page.'],
-};
-
-/** The kinds of reasons why a run is open. */
-export const REASON_KINDS: readonly string[] = [...Object.keys(REASONS), 'other'];
-
-const known = (reason: string) => Object.entries(REASONS).find(([, [form]]) => form.test(reason));
-
-export function reasonKind(reason: string): string {
-  return known(reason)?.[0] ?? 'other';
-}
-
-/** Advises what to do about a reason why a run is open; null if nothing is known. */
-export function adviceFor(reason: string): string | null {
-  return known(reason)?.[1][1] ?? null;
-}
-
 /** Says what becomes, or became, of the products whose removal a run held; null if they were removed, or if it held none. */
 function holdWords(run: Run): string | null {
   const hold = holdOf(run);
-  if (hold === null || hold.verdict === 'approved') return null;
+  if (hold === undefined || hold.verdict === 'approved') return null;
   const { state, missing, error, proof } = run;
   const some = proof === 'sealed' ? plural(missing, 'product') : 'products';
   if (state === 'held') return `The removal of ${some} that it did not see waits for a decision.`;
@@ -127,7 +71,7 @@ export function sealedWords(run: Run): string[] {
     holdWords(run) ??
     (removed === 0
       ? 'No product had to be removed.'
-      : `${plural(removed, 'product')} that the source no longer has ${removed === 1 ? 'was' : 'were'} removed${holdOf(run) === null ? '' : ' after an operator approved it'}.`);
+      : `${plural(removed, 'product')} that the source no longer has ${removed === 1 ? 'was' : 'were'} removed${holdOf(run) === undefined ? '' : ' after an operator approved it'}.`);
   return ['The mirror held every product of the source when this run ended.', how, gone];
 }
 

@@ -15,7 +15,7 @@ export const SUMMARY = [
 
 /** Summarizes a run for a person. */
 export function runSummary(c: Colours, run: Run, nowMs: number): string {
-  const { id, kind, state, startedAt, finishedAt, reasons, error } = run;
+  const { id, kind, state, startedAt, finishedAt, error } = run;
   const facts = SUMMARY.flatMap((row) =>
     saidOf(row, run).map((said) => {
       const more = row.key === 'rejected' ? `: npx catchword run ${id}` : '';
@@ -28,7 +28,7 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
     `run ${id}: ${kind} load ${state === 'complete' ? c.green(state) : c.yellow(state)} in ${duration((finishedAt ?? nowMs) - startedAt)}`,
     ...facts,
     ...notes.map((note) => `  ${note}`),
-    ...proofLine({ ...run, reasons: reasons.map(c.dim) }),
+    ...proofLine(run, undefined, c.dim),
     ...(error === null ? [] : [`  error    ${error}`]),
   ].join('\n');
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { iso } from '../base/iso-time.ts';
 import { CHANGE_OPS, type ChangeOp, type Evidence, type Run } from '../catalog/run-types.ts';
+import { reasonText } from '../report/reason-text.ts';
 import { noteTexts, unusualText } from '../report/run-text.ts';
 import { proofName, stateName } from '../report/run-words.ts';
 import { count as counted, duration } from '../report/text.ts';
@@ -100,7 +101,7 @@ export const RUN = [
   { key: 'missing', schema: COUNT, about: 'Living products that a full run did not see.', value: ({ missing }) => missing },
   { key: 'rejected', label: 'Rejected', list: 'column', schema: COUNT, about: 'Items that are not valid products.', value: ({ rejected }) => rejected },
   { key: 'requests', schema: COUNT, about: 'Requests made to the source.', value: ({ requests }) => requests },
-  { key: 'reasons', schema: z.array(z.string()).readonly(), about: 'Why the proof is open, one sentence each.', value: ({ reasons }) => reasons },
+  { key: 'reasons', schema: z.array(z.string()).readonly(), about: 'Why the proof is open, one sentence each.', value: ({ reasons }) => reasons.map(reasonText) },
   { key: 'error', schema: z.string().nullable(), about: 'Why the run failed.', value: ({ error }) => error },
   { key: 'emptied', schema: EMPTIED.nullable(), about: 'Of how many products its updates emptied each field; null if they emptied none.', value: ({ emptied }) => emptied },
   { key: 'unusual', label: 'Note', schema: UNUSUAL.nullable(), about: 'Why it is unusual: it emptied a field of more products than CATCHWORD_LOSS_LIMIT allows. Null if it is not.', value: ({ unusual }) => unusual, text: (run) => [...(run.unusual === null ? [] : [`It ${unusualText(run.unusual).title}.`]), ...noteTexts(run)].map((said) => ({ text: said })), tone: () => 'warn' },

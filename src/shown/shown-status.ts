@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { iso } from '../base/iso-time.ts';
+import { reasonText } from '../report/reason-text.ts';
 import { openText, restlessText, settlingText, unusualText } from '../report/run-text.ts';
 import { otherSettingsTexts } from '../report/status-report.ts';
 import { type Colours, count, localIso, plural, size, time } from '../report/text.ts';
@@ -81,7 +82,7 @@ export const STATUS = [
   { key: 'last_run', label: 'last run', schema: RUN_SCHEMA.nullable(), about: 'The newest run, as `run ID --json`.', value: ({ last }) => (last === undefined ? null : runJson(last)), text: ({ last }) => (last === undefined ? null : words.lastRunText(last)) },
   { key: 'failure', label: '', about: 'Why it did not complete.', value: (of) => (of.last === undefined ? null : words.failureText(of.last, of)), tone: warn },
   { key: 'settling', label: 'settling', about: 'What it waits for.', value: ({ last }) => last && settlingText(last) },
-  { key: 'open_run', label: 'open', schema: OPEN_RUN.nullable(), about: 'The newest full run, if it could not prove that it saw every product; else null.', value: ({ open }) => open && { run: open.id, reasons: open.reasons, rejected: open.rejected, missing: open.missing }, text: ({ open }) => open && openText(open), tone: warn },
+  { key: 'open_run', label: 'open', schema: OPEN_RUN.nullable(), about: 'The newest full run, if it could not prove that it saw every product; else null.', value: ({ open }) => open && { run: open.id, reasons: open.reasons.map(reasonText), rejected: open.rejected, missing: open.missing }, text: ({ open }) => open && openText(open), tone: warn },
   { key: 'source_total', schema: z.int().nullable(), about: "The source's own total in the newest full run; null if none is known.", value: ({ total }) => total },
   { key: 'restless_run', label: 'updates', schema: RESTLESS_RUN.nullable(), about: 'The newest run of the last 26 hours that updated nearly every product; null if none did.', value: ({ state: { restless } }) => (restless ? { run: restless.id, updated: restless.updated, field: restless.field } : null), text: ({ state: { restless } }) => restless ? `run ${restless.id} ${Object.values(restlessText(restless)).join('. ')}` : null, tone: warn },
   { key: 'unusual', label: 'unusual', about: 'The unusual run that is still a problem.', value: ({ state: { unusual } }) => unusual && `run ${unusual.run} ${Object.values(unusualText(unusual)).join('. ')}`, tone: warn },

@@ -1,4 +1,4 @@
-import { isUntold } from '../catalog/run-types.ts';
+import { isUntold } from '../catalog/reasons.ts';
 import { remaining } from '../store/rows/sink-rows.ts';
 import type { MirrorState, SinkState } from './mirror-state.ts';
 

@@ -1,5 +1,6 @@
 import { CatchwordError } from '../base/errors.ts';
-import { decidedReasons, type Run } from '../catalog/run-types.ts';
+import { decidedReasons } from '../catalog/reasons.ts';
+import type { Run } from '../catalog/run-types.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { LeasedKeeper } from '../store/schema/writers.ts';
 import { requireRun } from './finish-run.ts';

@@ -1,12 +1,12 @@
 import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
+import { isUnreadable } from '../catalog/reasons.ts';
 import { endOf, isWhole, startOf, windowsOver } from '../proof/plan.ts';
 import { examineSeams } from '../proof/seams.ts';
 import { type Clocks, clockPutForward } from '../proof/watermark.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
-import { isUnreadable } from './failed-window.ts';
 import { examinePlaces } from './listed-twice.ts';
 import { countProducts, countUnknown, newestTotal, repeatsIn } from './product-count.ts';
 

@@ -1,38 +1,30 @@
 import type { CatchwordError, ErrorCode, ErrorRecord } from '../base/errors.ts';
 import type { FetchTask, Window } from '../catalog/page-types.ts';
+import type { Doubt } from '../catalog/reasons.ts';
 import { isPassing } from '../client/errors/service-error.ts';
 import { endOf, startOf, windowsOver } from '../proof/plan.ts';
-
-/** Follows the offset in the doubt about a window that the source does not answer. */
-const CANNOT = 'cannot be read: ';
-export const AND_ALL_AFTER = 'and everything after it ';
 
 /** A window that the source does not answer, whatever is tried. */
 export interface Unreadable {
   readonly window: Window;
-  readonly doubt: string;
+  readonly doubt: Doubt;
   /** The source's total in the newest answer. */
   readonly numItems: number;
 }
 
-export function isUnreadable(doubt: string | null): boolean {
-  return doubt?.includes(CANNOT) === true;
-}
-
 /** Whether a page after the window was not read either. */
-export function endsReading(doubt: string | null): boolean {
-  return doubt?.includes(AND_ALL_AFTER + CANNOT) === true;
+export function endsReading(doubt: Doubt | null): boolean {
+  return doubt?.code === 'unreadable' && doubt.to === null;
 }
 
 /** Whether a source that answers lists refused a delta from its first page on. */
-export function refusesDelta({ page, doubt }: Pick<Window, 'page'> & { readonly doubt: string | null }): boolean {
+export function refusesDelta({ page, doubt }: Pick<Window, 'page'> & { readonly doubt: Doubt | null }): boolean {
   return page === 1 && endsReading(doubt);
 }
 
-export function doubtOf(window: Window, { message }: CatchwordError, more = ''): string {
-  const start = startOf(window);
-  const offsets = window.perPage === 1 || more !== '' ? `offset ${start}` : `offsets ${start} to ${endOf(window) - 1}`;
-  return `${offsets} ${more}${CANNOT}${message}`;
+/** @param isLast whether nothing after the window can be read either */
+export function unreadableDoubt(window: Window, { message }: CatchwordError, isLast = false): Doubt {
+  return { code: 'unreadable', from: startOf(window), to: isLast ? null : endOf(window) - 1, said: message };
 }
 
 /** Errors of a window that another window of the same pass may not have, even if nothing was answered before. */

@@ -56,7 +56,7 @@ export function createReadWindow(
     const doubt = page.doubt ?? doubtAge(response, overlapMs);
     const isLastShort = page.doubt !== null && attempt >= SHORT_READS;
     if (doubt !== null && !isLastRead && !isLastShort) {
-      throw new CatchwordError('PAGE_INVALID', doubt, { hint: 'The page is read again.' });
+      throw new CatchwordError('PAGE_INVALID', doubt.said, { hint: 'The page is read again.' });
     }
     return { page: { ...page, doubt }, response };
   };

@@ -1,4 +1,5 @@
 import { CatchwordError } from '../base/errors.ts';
+import type { Reason } from '../catalog/reasons.ts';
 import { type Run, whyNoRun } from '../catalog/run-types.ts';
 import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
 import { LOOKUPS } from '../store/rows/product-rows.ts';
@@ -17,12 +18,10 @@ export function ageClock({ sourceTime }: Run, nowMs: number): number {
   return Math.min(nowMs, sourceTime ?? nowMs);
 }
 
-const UNSETTLED = 'its deltas could not be read late enough to show every change: nothing is concluded from them';
-
 /** Restricts what is concluded from a run that had to settle and could not. */
 function withhold(conclusion: Conclusion): Conclusion {
   if (!conclusion.mustSettle) return conclusion;
-  const reasons = [...conclusion.reasons, UNSETTLED];
+  const reasons: Reason[] = [...conclusion.reasons, { code: 'unsettled' }];
   return { ...conclusion, proof: 'open', reasons, countAgrees: false, deltasRead: false, listRead: false };
 }
 
@@ -81,7 +80,7 @@ export function finishRun(
     // An update may be of a product that was updated before.
     const updatedShare = Math.min(1, counts.updated / Math.max(1, writer.products.living()));
     const changedSettings = run.kind === 'full' ? noteFullRead(writer, runId, settings) : '';
-    const held = swept?.holdReason != null;
+    const held = swept?.hold != null;
     const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
     const removed = swept === null || held ? 0 : writer.removals.remove(swept.remove, runId, nowMs);
     if (held) writer.removals.hold(runId, swept.remove);
@@ -101,7 +100,7 @@ export function finishRun(
         missing: missing.length,
       },
       proof: conclusion.proof,
-      reasons: [...conclusion.reasons, ...(held ? [`held: ${swept.holdReason}`] : [])],
+      reasons: [...conclusion.reasons, ...[swept?.hold ?? []].flat()],
       error: null,
       evidence: { ...conclusion.evidence, updatedShare, ...common, ...(changedSettings !== '' && { changedSettings }) },
     });

@@ -1,10 +1,10 @@
+import { isUnreadable } from '../catalog/reasons.ts';
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
-import { clockPutBack, clockPutForward, deltaFrom, FROM_CACHE } from '../proof/watermark.ts';
+import { clockPutBack, clockPutForward, deltaFrom } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, assessRun, clockOf, isClosed, isDelta, passClocks, repairsOf, steadyAt } from './evidence.ts';
-import { isUnreadable } from './failed-window.ts';
 import type { ConcludeSettings } from './open-reasons.ts';
 import { compareCount } from './product-count.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -251,7 +251,7 @@ function readListAgain(situation: Situation): NextPass | null {
   if (unseen() === 0 && compareCount(counted(), list, situation).agrees) return null;
   // What cannot be read now cannot be read a moment later either, and a list whose pages come short stays so.
   if (list.windows.some(({ doubt }) => isUnreadable(doubt))) return null;
-  const short = list.windows.filter(({ doubt }) => doubt !== null && !doubt.startsWith(FROM_CACHE));
+  const short = list.windows.filter(({ doubt }) => doubt?.code === 'contradiction');
   if (list.windows.length > 1 && 2 * short.length > list.windows.length) return null;
   return { kind: 'list', from: null, numItems: list.total, reversed: readings % 2 === 1 };
 }

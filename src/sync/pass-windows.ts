@@ -1,11 +1,12 @@
 import type { CatchwordError } from '../base/errors.ts';
 import { type CapturedPage, type FetchTask, type Window, windowKey } from '../catalog/page-types.ts';
+import { isUnreadable } from '../catalog/reasons.ts';
 import { createFixedPlan, createListPlan } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import { assessRun, repairsOf } from './evidence.ts';
-import { endsReading, isUnreadable } from './failed-window.ts';
+import { endsReading } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createSourceAnswers, PROBE_ATTEMPTS } from './source-answers.ts';
 import { createUnreadWindows } from './unread-windows.ts';

@@ -1,5 +1,6 @@
 import { isWithdrawnBody } from '../catalog/field-values.ts';
 import type { IdSet } from '../catalog/id-set.ts';
+import type { CountReason } from '../catalog/reasons.ts';
 import { endOf, startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -78,7 +79,7 @@ interface Listed {
   readonly unknown: () => number;
 }
 
-/** Compares what was read with the source's total. @param products how many count as read @returns `text`: how they differ */
+/** Compares what was read with the source's total. @param products how many count as read @returns `agrees`: as many were read */
 export function compareCount(
   products: number,
   list: Listed,
@@ -89,6 +90,6 @@ export function compareCount(
   // A total that counts each product once is lower than the list is long.
   const wanted = list.repeated === 0 ? list.total : Math.max(list.total, list.end);
   const read = products + unknown + list.rejected + list.repeated;
-  const has = wanted === list.total ? `source says that it has ${wanted} products` : `list has ${wanted} items`;
-  return { agrees: read >= wanted, wanted, read, text: `the ${has}, and ${read} were read` };
+  const reason: CountReason = { code: 'count', wanted, read, of: wanted === list.total ? 'total' : 'list' };
+  return { agrees: read >= wanted, reason };
 }

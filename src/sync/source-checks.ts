@@ -3,9 +3,10 @@ import { CatchwordError } from '../base/errors.ts';
 import { objectMembers } from '../catalog/json-text.ts';
 import { productsOf } from '../catalog/page-items.ts';
 import type { FetchTask, Page, Window } from '../catalog/page-types.ts';
+import type { Doubt } from '../catalog/reasons.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import type { Pacer } from '../pace/pacer.ts';
-import { doubtOf, halves } from './failed-window.ts';
+import { halves, unreadableDoubt } from './failed-window.ts';
 import { createReadWindow } from './fetch-page.ts';
 
 const PROBE = 14;
@@ -59,13 +60,13 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
   }
 
   /** The doubt about the narrowest window that is broken; null if the source does not answer at all. */
-  async function brokenIn(window: Window, error: CatchwordError): Promise<string | null> {
+  async function brokenIn(window: Window, error: CatchwordError): Promise<Doubt | null> {
     if (error.code !== 'PAGE_BROKEN') return null;
     for (const half of window.perPage > 1 ? halves(window, 0) : []) {
       const found = await attempt(half);
       if (found instanceof CatchwordError) return await brokenIn(half, found);
     }
-    return doubtOf(window, error);
+    return unreadableDoubt(window, error);
   }
 
   return {
@@ -79,8 +80,7 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
     },
 
     /**
-     * Reads the first page of this size. @returns `refusal`: why it cannot be read; `broken`: the offset of an item that
-     * breaks it, in the words of a run; `rejected`: its items that are not valid products
+     * Reads the first page of this size. @returns `refusal`: why it cannot be read; `broken`: which item breaks it; `rejected`: its items that are not valid products
      */
     async first(perPage: number) {
       const window = { page: 1, perPage };

@@ -1,5 +1,6 @@
 import { isWithdrawnBody } from '../catalog/field-values.ts';
 import { limitOf } from '../catalog/product-limit.ts';
+import type { HeldReason, HoldReason } from '../catalog/reasons.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
@@ -37,19 +38,14 @@ function whyHeld(
   remove: readonly number[],
   { assessment: { list }, count }: Conclusion,
   settings: SweepSettings,
-): string | null {
+): HoldReason | null {
   const limit = limitOf(settings.removalLimit, store.products.living());
   // The source has not announced that it would withdraw these.
   const unexpected = remove.filter((id) => !isWithdrawnBody(store.removals.living(id)?.body ?? '{}')).length;
-  if ((list?.total ?? 0) === 0 && remove.length > 0) return 'the source lists no product at all';
+  if ((list?.total ?? 0) === 0 && remove.length > 0) return { code: 'empty' };
   if (unexpected === 0) return null;
-  if (unexpected > limit) {
-    // Announced removals do not count against the limit, but are held with the others.
-    const announced = remove.length - unexpected;
-    const more = announced === 0 ? '' : `; the source announced ${announced} more, ${remove.length} in all`;
-    return `${unexpected} removals are more than the limit of ${limit}${more}`;
-  }
-  return count !== undefined && Math.abs(count.read - count.wanted) > limit ? count.text : null;
+  if (unexpected > limit) return { code: 'limit', removals: unexpected, limit, announced: remove.length - unexpected };
+  return count !== undefined && Math.abs(count.reason.read - count.reason.wanted) > limit ? count.reason : null;
 }
 
 /**
@@ -68,5 +64,7 @@ export function sweep(store: Reader, run: Run, conclusion: Conclusion, settings:
   const remove = unseen.filter((id) => gone.has(id) || confirmed(id));
   const removed = new Set(remove);
   const missing = unseen.filter((id) => !removed.has(id));
-  return { missing, remove, holdReason: whyHeld(store, remove, conclusion, settings) };
+  const why = whyHeld(store, remove, conclusion, settings);
+  const hold: HeldReason | null = why && { code: 'held', why, verdict: null };
+  return { missing, remove, hold };
 }

@@ -3,14 +3,13 @@ import { type Window, windowKey } from '../catalog/page-types.ts';
 import { type PassPlan, startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import {
-  AND_ALL_AFTER,
-  doubtOf,
   type Failed,
   halves,
   isRefused,
   isRefusedDelta,
   mayPass,
   type Unreadable,
+  unreadableDoubt,
 } from './failed-window.ts';
 import { IN_A_ROW, type SourceAnswers, type WindowAnswer } from './source-answers.ts';
 
@@ -69,11 +68,12 @@ export function createUnreadWindows(
     const [least = one] = last;
     // The list was answered before and meanwhile: trouble at each time from which deltas ask is a refusal of deltas.
     const isDeltaRefused = isNothingRead() && pass > 0 && from !== null;
-    if (last.length < LAST_IN_A_ROW && !isDeltaRefused) return [{ window, doubt: doubtOf(window, error), numItems }];
+    if (last.length < LAST_IN_A_ROW && !isDeltaRefused)
+      return [{ window, doubt: unreadableDoubt(window, error), numItems }];
     if (isNothingRead() && !isDeltaRefused) throw answers.firstError() ?? error;
     for (const key of failed.keys()) settled.add(key);
     failed.clear();
-    return [{ window, doubt: doubtOf(least.window, least.error, AND_ALL_AFTER), numItems }];
+    return [{ window, doubt: unreadableDoubt(least.window, least.error, true), numItems }];
   }
 
   const isNothingRead = (): boolean => answers.extent().last === undefined;
@@ -127,7 +127,7 @@ export function createUnreadWindows(
         if (refused === undefined) return null;
         // Each window across the end by the total is refused: the source may have more, and not count it either.
         const window = { page: numItems + 1, perPage: 1 };
-        return [{ window, doubt: doubtOf(window, refused.error, AND_ALL_AFTER), numItems }];
+        return [{ window, doubt: unreadableDoubt(window, refused.error, true), numItems }];
       }
       const all = [...failed.values()].sort((a, b) => startOf(a.window) - startOf(b.window));
       beyond ??= all.find((one) => isRefusedAfterEnd(one) && !ofPlan(one.window));

@@ -1,6 +1,7 @@
 import { changedFields, type Pointer, revert } from '../catalog/content.ts';
 import { createIdSet } from '../catalog/id-set.ts';
-import { isUntold, type Run, UNTOLD } from '../catalog/run-types.ts';
+import { isUntold, type Reason } from '../catalog/reasons.ts';
+import type { Run } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { byFrequency, isNearlyAll, SAMPLE } from './common-change.ts';
@@ -25,11 +26,11 @@ export function hasControl({ recentRuns, runs, source }: Reader, { kind }: Run):
 }
 
 /** Why a full run that cannot control its deltas does not rely on them: the full run before found untold changes. */
-export function whyUncontrolled(store: Reader, run: Run): string | null {
+export function whyUncontrolled(store: Reader, run: Run): Reason | null {
   const [before] = store.recentRuns.read('full', 1);
   if (run.kind !== 'full' || before === undefined || hasControl(store, run)) return null;
   const isKnown = (store.runs.get(before.id)?.reasons ?? []).some(isUntold);
-  return isKnown ? `${UNTOLD} all changes to run ${before.id}, and this run could not control them` : null;
+  return isKnown ? { code: 'uncontrolled', run: before.id } : null;
 }
 
 /** Whether a delta shows nearly every product. */
@@ -51,7 +52,7 @@ function changedIn({ changes, removals }: Reader, id: number, since: number, ign
  * @param told passes whose products count as told
  * @param fields of which the source tells no changes, as the settings say
  */
-export function whyUntold(store: Reader, run: Run, told: readonly Pass[], fields: readonly Pointer[]): string | null {
+export function whyUntold(store: Reader, run: Run, told: readonly Pass[], fields: readonly Pointer[]): Reason | null {
   const since = store.changes.beforeRun(run.id);
   const known = createIdSet(store.products.lastId());
   for (const { runId, pass } of told) {
@@ -65,6 +66,5 @@ export function whyUntold(store: Reader, run: Run, told: readonly Pass[], fields
   const wholly = (id: number): string =>
     store.removals.living(id) === undefined ? 'removed products' : 'new products';
   const found = untold.slice(0, SAMPLE).map((id) => changedIn(store, id, since, fields) ?? [wholly(id)]);
-  const most = byFrequency(found).slice(0, 3);
-  return `${UNTOLD} ${untold.length} of ${changed.length} changes that the list shows (${most.join(', ')})`;
+  return { code: 'untold', untold: untold.length, changed: changed.length, fields: byFrequency(found).slice(0, 3) };
 }

@@ -1,9 +1,10 @@
+import type { Reason } from '../catalog/reasons.ts';
 import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, isClosed, isRetold, type ReadList } from './evidence.ts';
 import { refusesDelta } from './failed-window.ts';
-import { type ConcludeSettings, namesOf, reasonsOf, untoldIn, whyInPart } from './open-reasons.ts';
+import { type ConcludeSettings, namesOf, reasonsOf, untoldIn } from './open-reasons.ts';
 import { compareCount } from './product-count.ts';
 import { isWholeCatalog } from './untold.ts';
 
@@ -73,7 +74,8 @@ export function conclude(
   const putOff = lists.filter(({ pass }) => isToldAgain(store, pass, settling));
   const closed = last !== undefined && !needsDelta(store, last, settling);
   const others = [...reasonsOf(store, assessment, needed, closed, settings), ...untold];
-  const reasons = [...others, ...whyInPart(inPart)];
+  const partial: Reason[] = inPart.items === 0 ? [] : [{ code: 'partial', leftOut: inPart.leftOut }];
+  const reasons: readonly Reason[] = [...others, ...partial];
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;

@@ -90,9 +90,12 @@ describe.skipIf(!browserAvailable)('decisions in a browser', { tags: ['stores'] 
     await tick(9).waitFor();
     expect([await tick(2).isChecked(), await tick(9).isChecked()]).toEqual([true, false]);
     await tick(9).check();
-    execute(db, 'UPDATE runs SET reasons = \'["held: another reason"]\' WHERE id IN (2, 9)');
+    execute(
+      db,
+      'UPDATE runs SET reasons = \'[{"code":"held","why":{"code":"empty"},"verdict":null}]\' WHERE id IN (2, 9)',
+    );
     await page.clock.runFor(3_000);
-    await page.getByText('another reason').first().waitFor();
+    await page.getByText('the source lists no product at all').first().waitFor();
     expect([await tick(2).isChecked(), await tick(9).isChecked()]).toEqual([true, true]);
     await page.getByRole('button', { name: 'Reject the ticked runs' }).click();
     await page.waitForURL(/\/actions#decision-/);

@@ -147,7 +147,10 @@ it('joined windows resume from the windows that an earlier process read', () => 
 
 it('joined windows do not end with a page that contradicts its totals', () => {
   const plan = createListPlan({ ...layout, reversed: false, numItems: null });
-  plan.note({ ...readOf({ page: 1, perPage: 1000 }, 900, 0), doubt: 'it has 900 items instead of 1000' });
+  plan.note({
+    ...readOf({ page: 1, perPage: 1000 }, 900, 0),
+    doubt: { code: 'contradiction', said: 'it has 900 items' },
+  });
   expect(plan.missing(9, () => false)).toEqual([{ page: 2, perPage: 990 }]);
 });
 

@@ -142,7 +142,7 @@ it('seams are joined although products vanished from the end of a window before 
 it('seams prove nothing without the end of the list', () => {
   const full = [window(1, range(1, 11)), window(2, range(9, 19))];
   expect(examine(full)).toMatchObject({ sealed: false, states: ['j'], gaps: [{ offset: null }] });
-  const doubted = { ...window(3, range(17, 22)), doubt: 'it is short' };
+  const doubted: Given = { ...window(3, range(17, 22)), doubt: { code: 'contradiction', said: 'it is short' } };
   expect(examine([...full, doubted]).sealed).toBe(false);
   expect(examine([...full, window(3, [])]).sealed).toBe(false);
   expect(examine([...full, window(3, []), window(4, range(17, 20), 2)]).sealed).toBe(true);

@@ -29,7 +29,7 @@ it('a response from a cache shows an earlier time, by both clocks', () => {
 
 it('a response from a cache is doubtful if it is older than the overlap', () => {
   expect(doubtAge(response, 60_000)).toBeNull();
-  expect(doubtAge(response, 59_999)).toBe('a cache answered with a page from 60 s ago');
+  expect(doubtAge(response, 59_999)).toEqual({ code: 'cached', said: 'a cache answered with a page from 60 s ago' });
   expect(doubtAge({}, 0)).toBeNull();
 });
 

@@ -67,11 +67,13 @@ it('status shows an age of 0 after the clock was set back, and says that the clo
 it('status shows how many removals are held, and why', async () => {
   const { settings } = await filled({ items: 50 });
   const reason = '2 removals are more than the limit of 1; the source announced 1 more, 3 in all';
+  const why = { code: 'limit', removals: 2, limit: 1, announced: 1 } as const;
+  const reasons = [{ code: 'held', why, verdict: null } as const];
   const store = openStore(settings.CATCHWORD_DB ?? '');
   writeUnder(store.keeperLease, Date.now(), ({ runs, removals }) => {
     runs.create({ kind: 'full', from: null, startedAt: Date.now(), tick: null, selection: SELECTION });
     removals.hold(2, [1, 2, 3]);
-    const ended = { finishedAt: Date.now(), counts: runs.counts(2), reasons: [`held: ${reason}`], error: null };
+    const ended = { finishedAt: Date.now(), counts: runs.counts(2), reasons, error: null };
     runs.end(2, { state: 'held', proof: 'sealed', ...ended });
   });
   store.close();

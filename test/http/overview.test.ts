@@ -181,7 +181,7 @@ it('the overview lists the first of many held runs, sinks and parked events, and
     db,
     `WITH RECURSIVE n (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n LIMIT 100)
        INSERT INTO runs (id, kind, state, started_at, finished_at, reasons, selection)
-       SELECT n, 'full', 'held', 1, 2, '["held: ' || hex(zeroblob(5000)) || '"]', '{}' FROM n;
+       SELECT n, 'full', 'held', 1, 2, '[{"code":"held","why":{"code":"empty"},"verdict":null}]', '{}' FROM n;
      INSERT INTO held_removals SELECT runs.id, products.id FROM runs, products WHERE state = 'held';
      WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 50)
        INSERT INTO sinks (id, name, kind, address, identity, state)

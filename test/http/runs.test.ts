@@ -275,7 +275,9 @@ it('the page shows hostile titles and bodies as text', async () => {
       { position: 3, reason: hostile, body: hostile + 'x'.repeat(1_000_000) },
     ]);
     const counts = { ...writer.runs.counts(run.id), rejected: 1 };
-    end('held', { proof: 'open', reasons: [`held: ${hostile}`], counts })(writer, run.id);
+    const unreadable = { code: 'unreadable', from: 3, to: 3, said: hostile } as const;
+    const held = { code: 'held', why: { code: 'empty' }, verdict: null } as const;
+    end('held', { proof: 'open', reasons: [unreadable, held], counts })(writer, run.id);
   });
   const { html, text } = await pageAt(store.path, '/runs/1');
   expect(html).not.toMatch(/<img|<script>/);

@@ -154,12 +154,12 @@ const NOTICED: Record<string, Noticed> = {
   },
   'two full runs that are not sealed, whatever the deltas between them': {
     topic: 'open',
-    message: '(3 seams are open)',
-    early: ({ ended }) => ended({ proof: 'open', reasons: ['3 seams are open'] }),
+    message: '(the source changed faster than its deltas could be read)',
+    early: ({ ended }) => ended({ proof: 'open', reasons: [{ code: 'restless' }] }),
     quietMs: 2 * MINUTE,
     late: ({ ended }) => {
       for (let delta = 0; delta < 60; delta++) ended({ proof: null }, 0, 'delta');
-      ended({ proof: 'open', reasons: ['3 seams are open'] });
+      ended({ proof: 'open', reasons: [{ code: 'restless' }] });
     },
   },
   'a long pause that the service asks for, and no short one': {

@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isUntold, type Run, type RunKind } from '../../src/catalog/run-types.ts';
+import { isUntold } from '../../src/catalog/reasons.ts';
+import type { Run, RunKind } from '../../src/catalog/run-types.ts';
+import { reasonText } from '../../src/report/reason-text.ts';
 import { approveRun, rejectRun } from '../../src/sync/approve-held-run.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { emptyMirror } from './empty-mirror.ts';
@@ -87,7 +89,7 @@ async function completeRun(setting: Setting, kind: RunKind, tries = 12): Promise
       if (world.now() - begun > PATIENCE_MS + MOST_SETTLES * scenario.overlapMs) {
         throw new Violation(`run ${run.id} took ${Math.round((world.now() - begun) / 60_000)} minutes`);
       }
-      const outcome = `${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`;
+      const outcome = `${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.map(reasonText).join('; ')}`;
       world.trace(`run ${run.id} ${run.kind} ${outcome}`);
       observer.runEnded(run, startOf(setting, run), showsOutage(setting));
       checkSettled(run, process.store, { asked: source.requests, applied: setting.applied }, scenario.overlapMs);
@@ -201,7 +203,7 @@ async function simulateLife(setting: Setting, calm: () => void): Promise<void> {
   if (last === null) throw new Violation('no full run was possible at the end');
   const { neverSealed } = scenario.limits;
   if (!plain && !neverSealed && last.proof !== 'sealed') {
-    throw new Violation(`the last run is open: ${last.reasons.join('; ')}`);
+    throw new Violation(`the last run is open: ${last.reasons.map(reasonText).join('; ')}`);
   }
   observer.expectEqual(neverSealed);
 }

@@ -100,7 +100,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'products that cannot be read do not open the run',
     'src/sync/open-reasons.ts',
     'const unreadable = doubts.filter(isUnreadable);',
-    'const unreadable = doubts.filter((doubt) => isUnreadable(doubt) && doubt === "");',
+    'const unreadable = doubts.filter((doubt) => isUnreadable(doubt) && doubt.said === "");',
   ),
   bugFor(
     'test/sync/unreadable.test.ts',
@@ -300,8 +300,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'an empty catalog is not held',
     'src/sync/finish-run.ts',
-    'const held = swept?.holdReason != null;',
-    'const held = swept?.holdReason === undefined && swept !== null;',
+    'const held = swept?.hold != null;',
+    'const held = swept?.hold === undefined && swept !== null;',
   ),
   {
     name: 'a run that left a delta in part need not settle',

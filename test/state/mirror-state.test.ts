@@ -20,7 +20,7 @@ interface Row {
   readonly page: RegExp;
 }
 
-const open = { proof: 'open', reasons: ['3 seams did not close'] } as const;
+const open = { proof: 'open', reasons: [{ code: 'seams', list: 'list', open: 3, seams: 9 }] } as const;
 const failed = { state: 'failed', proof: null, error: 'SOURCE_UNAVAILABLE: no answer' } as const;
 
 function end(scene: Scene, ...ends: Parameters<Scene['ended']>[0][]): void {
@@ -79,12 +79,12 @@ const STATES: Record<string, Row> = {
   },
   'a run that failed after an open one': {
     arrange: (scene) => end(scene, open, failed),
-    page: /The last run failed.*could not prove that it saw every product: 3 seams/,
+    page: /The last run failed.*could not prove that it saw every product: 3 of 9 seams/,
   },
   'so many runs that fail after open ones that these are not among the newest': {
     arrange: (scene) => end(scene, open, open, ...Array.from({ length: 60 }, () => failed)),
     problems: ['runs', 'open'],
-    page: /The last 50 runs failed.*could not prove that it saw every product: 3 seams/,
+    page: /The last 50 runs failed.*could not prove that it saw every product: 3 of 9 seams/,
   },
   'so many runs that fail after the end of an unusual one': {
     arrange: (scene) => {

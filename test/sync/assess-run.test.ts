@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { reasonText } from '../../src/report/reason-text.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { assessRun, isClosed, repairsOf } from '../../src/sync/evidence.ts';
 import { conclude } from '../../src/sync/verdict.ts';
@@ -34,7 +35,9 @@ function concluded(
   withdrawnAs: 'updated' | 'removed' = 'updated',
 ) {
   const { store, run } = sketchRun({ products: 14, passes, ...sketch });
-  return conclude(store, run, assessRun(store, run.id), { settled, nextFrom: null }, { withdrawnAs, untoldFields: [] });
+  const settings = { withdrawnAs, untoldFields: [] };
+  const found = conclude(store, run, assessRun(store, run.id), { settled, nextFrom: null }, settings);
+  return { ...found, reasons: found.reasons.map(reasonText) };
 }
 
 it.each<[string, readonly PassSketch[]]>([
@@ -89,12 +92,15 @@ it.each<[string, readonly PassSketch[], string]>([
   ['a missing delta', [list()], 'the source changed faster than its deltas could be read'],
   [
     'a doubted delta',
-    [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'page 1 of 2 holds 1 item' }] }],
+    [list(), { ...DELTA, windows: [{ ids: [1], doubt: { code: 'contradiction', said: 'page 1 of 2 holds 1 item' } }] }],
     'the source contradicts itself: page 1 of 2 holds 1 item',
   ],
   [
     'a page from a cache',
-    [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'a cache answered with an old page' }] }],
+    [
+      list(),
+      { ...DELTA, windows: [{ ids: [1], doubt: { code: 'cached', said: 'a cache answered with an old page' } }] },
+    ],
     'a cache answered with an old page',
   ],
   [
@@ -333,7 +339,7 @@ it.each<[string, PassSketch, boolean]>([
   ],
   ['windows that share too few products', list({}, { kind: 'delta' }), false],
   ['windows with a gap', list({ ids: ids(11, 14) }, { kind: 'delta' }), false],
-  ['a doubted response', { kind: 'delta', windows: [{ ids: [1], doubt: 'a cache answered' }] }, false],
+  ['a doubted response', { kind: 'delta', windows: [{ ids: [1], doubt: { code: 'cached', said: '' } }] }, false],
   ['a repair', { kind: 'repair', root: 0, windows: [{ ids: [1] }] }, false],
 ])('a delta of %s is closed: %3$s', (_what, sketch, closed) => {
   const { store, run } = sketchRun({ products: 25, passes: [sketch] });
@@ -365,7 +371,9 @@ it('repairs of a list cover the gap, with a larger overlap each time', () => {
 it('repairs of a list are not made for a list without gaps, without a stable order, or with many doubted pages', () => {
   expect(repairsAfter(list(), DELTA)).toEqual([]);
   expect(repairsAfter(list({ ids: [10, 9, ...ids(11, 14)] }), DELTA)).toEqual([]);
-  expect(repairsAfter(list({ ids: ids(11, 14), doubt: 'too short' }), DELTA)).toEqual([]);
+  expect(repairsAfter(list({ ids: ids(11, 14), doubt: { code: 'contradiction', said: 'too short' } }), DELTA)).toEqual(
+    [],
+  );
 });
 
 it('plain pages of a delta are whole if they show a product twice in one response, or if nothing is missing', () => {

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { createLog } from '../../src/base/log.ts';
-import type { Run, RunKind } from '../../src/catalog/run-types.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { start } from '../support/cli.ts';
-import { load } from '../support/load.ts';
+import { load, type ToldRun } from '../support/load.ts';
 import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
 import { filled, place } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
@@ -20,7 +20,7 @@ function clockOff(aheadMs: () => number): Clock {
 }
 
 /** Makes a run as a process does whose clock may be wrong. */
-function runUnder(clock: Clock, settings: Record<string, string>, kind: RunKind): Promise<Run> {
+function runUnder(clock: Clock, settings: Record<string, string>, kind: RunKind): Promise<ToldRun> {
   return load(settings, kind, undefined, clock);
 }
 

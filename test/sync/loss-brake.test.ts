@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import type { Run } from '../../src/catalog/run-types.ts';
 import { problemText } from '../../src/report/problem-text.ts';
 import { stateOf } from '../../src/state/mirror-state.ts';
 import { problemsOf } from '../../src/state/problems.ts';
 import { serve } from '../http/place.ts';
 import { reading } from '../operate/daemon.ts';
 import { runHere as cli } from '../support/in-process.ts';
-import { load } from '../support/load.ts';
+import { load, type ToldRun } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { startRawSource } from '../support/raw-source.ts';
@@ -85,7 +84,7 @@ async function scene(products: number, more: Record<string, string> = {}) {
   const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent', ...more });
   await load(settings, 'full');
   /** Makes the next run, after titles were emptied and the prices of all products were set. */
-  async function night(untitled: number, value = 1): Promise<Run> {
+  async function night(untitled: number, value = 1): Promise<ToldRun> {
     source.items = items(untitled, value);
     return await load(settings, 'full');
   }

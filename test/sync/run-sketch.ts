@@ -1,4 +1,5 @@
 import { productOf } from '../../src/catalog/product.ts';
+import type { Doubt } from '../../src/catalog/reasons.ts';
 import type { Run } from '../../src/catalog/run-types.ts';
 import type { Pass } from '../../src/store/rows/runs.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
@@ -19,7 +20,7 @@ export interface WindowSketch {
   readonly perPage?: number;
   /** The source's total; default: the number of ids. */
   readonly total?: number;
-  readonly doubt?: string;
+  readonly doubt?: Doubt;
   readonly rejected?: number;
   /** When it was requested, milliseconds after its pass. */
   readonly after?: number;

@@ -33,29 +33,29 @@ function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
 }
 
 it('products that a sealed run did not see are removed', () => {
-  expect(sweepOf({})).toEqual({ remove: [11, 12], missing: [], holdReason: null });
+  expect(sweepOf({})).toEqual({ remove: [11, 12], missing: [], hold: null });
 });
 
 it('products that a sealed run did not see are held beyond the limit, announced ones too', () => {
-  expect(sweepOf({ products: 14, withdrawn: [14] })).toMatchObject({ remove: [11, 12, 13, 14], holdReason: null });
+  expect(sweepOf({ products: 14, withdrawn: [14] })).toMatchObject({ remove: [11, 12, 13, 14], hold: null });
   expect(sweepOf({ products: 15, withdrawn: [15] })).toMatchObject({
     remove: [11, 12, 13, 14, 15],
-    holdReason: '4 removals are more than the limit of 3; the source announced 1 more, 5 in all',
+    hold: { why: { code: 'limit', removals: 4, limit: 3, announced: 1 } },
   });
 });
 
 it('products that a sealed run did not see are held if the source lists nothing', () => {
   const passes = [{ windows: [{ ids: [] }] }];
-  expect(sweepOf({ products: 2, passes }).holdReason).toBe('the source lists no product at all');
+  expect(sweepOf({ products: 2, passes }).hold?.why).toEqual({ code: 'empty' });
   // Also if the source announced that it would withdraw all of them.
-  expect(sweepOf({ products: 2, passes, withdrawn: [1, 2] }).holdReason).toBe('the source lists no product at all');
-  expect(sweepOf({ products: 0, passes }).holdReason).toBeNull();
+  expect(sweepOf({ products: 2, passes, withdrawn: [1, 2] }).hold?.why).toEqual({ code: 'empty' });
+  expect(sweepOf({ products: 0, passes }).hold).toBeNull();
 });
 
 const open = { conclusion: { proof: 'open' as const } };
 
 it('products that an open run did not see are missing', () => {
-  expect(sweepOf(open)).toEqual({ remove: [], missing: [11, 12], holdReason: null });
+  expect(sweepOf(open)).toEqual({ remove: [], missing: [11, 12], hold: null });
 });
 
 it('products that an open run did not see are removed when enough runs in a row did not see them', () => {
@@ -94,13 +94,13 @@ it("products that an open run did not see are held if the source's total is far 
   const short = { perPage: 20, windows: [{ ids: ids(1, 10), total: 14 }] };
   expect(sweepOf({ ...open, passes: [short, ...passes.slice(1)] })).toMatchObject({
     remove: [12],
-    holdReason: 'the source says that it has 14 products, and 10 were read',
+    hold: { why: { code: 'count', wanted: 14, read: 10, of: 'total' } },
   });
 });
 
 it('products that an open run did not see are not removed by lookups that do not find a product that exists, or are doubted', () => {
   expect(sweepOf(lookedUp({ ...found, ids: [] }, notFound, foundLater))).toMatchObject({ remove: [] });
-  const doubted = { ...notFound, doubt: 'a cache answered' };
+  const doubted = { ...notFound, doubt: { code: 'cached', said: 'a cache answered' } } as const;
   expect(sweepOf(lookedUp(found, doubted, foundLater))).toMatchObject({ remove: [] });
 });
 

@@ -424,7 +424,7 @@ describe('a run that takes many products away', () => {
 
   it('does not hold a sink for removals that an operator approved, or that the source announced', async () => {
     const { mirror, products } = await fedShop(600);
-    const approved = newRun(mirror, ['held until approved: 200 removals are more than the limit of 150']);
+    const approved = newRun(mirror, [{ code: 'held', why: { code: 'empty' }, verdict: 'approved' }]);
     mirror.change(removed(200), approved);
     await mirror.caughtUp();
     mirror.change(changed(200, '"distributable":false', 200), newRun(mirror));

@@ -1,3 +1,4 @@
+import type { Reason } from '../../src/catalog/reasons.ts';
 import type { Harness, Version } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { NO_COUNTS } from '../operate/scene.ts';
@@ -5,7 +6,7 @@ import { NO_COUNTS } from '../operate/scene.ts';
 /** Creates a run. @returns its number */
 export function newRun(
   { store }: Pick<Harness, 'store'>,
-  reasons: readonly string[] = [],
+  reasons: readonly Reason[] = [],
   kind: 'full' | 'delta' = 'delta',
 ): number {
   return writeUnder(store.keeperLease, Date.now(), ({ runs }) => {

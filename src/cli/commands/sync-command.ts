@@ -7,6 +7,7 @@ import { sourceIdentity } from '../../catalog/source-identity.ts';
 import { checkPause } from '../../operate/decisions/check-pause.ts';
 import { deltaFrom } from '../../proof/watermark.ts';
 import { problemText } from '../../report/problem-text.ts';
+import { reasonText } from '../../report/reason-text.ts';
 import { heldRemovalsJson } from '../../report/run-report.ts';
 import { heldText, proofLine } from '../../report/run-text.ts';
 import { count, plural, SKEW_MS, time } from '../../report/text.ts';
@@ -121,7 +122,7 @@ function forecastText(run: Run, { counts, examples, unexpected, limit, held }: F
 
 function forecastJson({ kind, proof, reasons, items, requests }: Run, expected: Forecast): Record<string, unknown> {
   const { counts, held, unexpected, limit, examples } = expected;
-  const run = { dry_run: true, kind, proof, reasons, items, requests };
+  const run = { dry_run: true, kind, proof, reasons: reasons.map(reasonText), items, requests };
   return { ...run, ...counts, held, unexpected, removal_limit: limit, examples };
 }
 

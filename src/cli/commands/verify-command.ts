@@ -3,6 +3,7 @@ import { EXIT, usageError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
 import { selectionText, sourceIdentity } from '../../catalog/source-identity.ts';
 import { deltaFrom } from '../../proof/watermark.ts';
+import { reasonText } from '../../report/reason-text.ts';
 import { noteTexts } from '../../report/run-text.ts';
 import { count, plural, time } from '../../report/text.ts';
 import type { SourceConfig } from '../../settings/config.ts';
@@ -47,14 +48,15 @@ async function compare(
     if (verdict.as !== 'unproven') print(context, options, verdictResult(verdict));
   }
   const { difference: differences, drift: drifted, unproven } = counts;
-  const { items, proof, reasons, evidence } = full;
+  const { items, proof, evidence } = full;
+  const reasons = full.reasons.map(reasonText);
   const rejected = [full, delta]
     .flatMap(({ id }) => store.runs.rejected(REJECTED, { run: id }))
     .map(({ reason }) => reason);
   const text = [
     `read ${plural(items, 'product')} from the source, proof ${[proof, ...reasons].join(': ')}`,
     ...noteTexts({ evidence }),
-    ...delta.reasons.map((reason) => `the changes were not read whole: ${reason}`),
+    ...delta.reasons.map((reason) => `the changes were not read whole: ${reasonText(reason)}`),
     ...rejected.map((reason) => `an item was rejected: ${printable(reason)}`),
     `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${time(mirror.watermark() ?? 0)}`,
   ];

@@ -1,4 +1,6 @@
-import { holdOf, type Run } from '../../catalog/run-types.ts';
+import { holdOf } from '../../catalog/reasons.ts';
+import type { Run } from '../../catalog/run-types.ts';
+import { holdText } from '../../report/reason-text.ts';
 import { heldFacts } from '../../report/run-text.ts';
 import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/rows/removals.ts';
@@ -33,12 +35,12 @@ export function heldSection(store: Store, run: Run, after: number | null): Secti
   const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
   const rows = found.slice(0, LISTED);
   const missing = Math.max(run.missing, total);
-  const why = holdOf(run)?.why ?? null;
+  const hold = holdOf(run);
   const [asked] = store.actions.of(String(run.id), ['check'], 1);
   const content = (
     <>
       <p>
-        {`This run did not find ${plural(missing, 'product')} at the source. That is unusual${why === null ? '' : `: ${short(why, 1_000)}`}. So nothing was removed.`}
+        {`This run did not find ${plural(missing, 'product')} at the source. That is unusual${hold === undefined ? '' : `: ${short(holdText(hold.why), 1_000)}`}. So nothing was removed.`}
         {missing > total &&
           ` ${count(missing - total)} of them were seen or removed since, so it would remove ${count(total)}.`}
       </p>

@@ -1,15 +1,17 @@
+import type { Reason } from '../../catalog/reasons.ts';
 import type { Run } from '../../catalog/run-types.ts';
-import { adviceFor, openWords, reasonKind, sealedWords } from '../../report/run-words.ts';
+import { adviceFor, reasonText } from '../../report/reason-text.ts';
+import { openWords, sealedWords } from '../../report/run-words.ts';
 import { count, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { Mark } from './runs-page.tsx';
 import { capitalized, Shown } from './untrusted-text.tsx';
 
 /** Advises what to do about a reason, with a link to the section of that kind. */
-function Advice({ reason, state }: { readonly reason: string; readonly state: Run['state'] }) {
-  const kind = reasonKind(reason);
-  if (kind === 'rejected' || (kind === 'held' && state === 'held')) return <a href={`#${kind}`}>{adviceFor(reason)}</a>;
-  return <span class="soft">{kind !== 'held' && adviceFor(reason)}</span>;
+function Advice({ reason, state }: { readonly reason: Reason; readonly state: Run['state'] }) {
+  const { code } = reason;
+  if (code === 'rejected' || (code === 'held' && state === 'held')) return <a href={`#${code}`}>{adviceFor(reason)}</a>;
+  return <span class="soft">{code !== 'held' && adviceFor(reason)}</span>;
 }
 
 function Reasons({ run }: { readonly run: Run }) {
@@ -17,7 +19,7 @@ function Reasons({ run }: { readonly run: Run }) {
     <ul>
       {run.reasons.map((reason) => (
         <li>
-          <Shown text={capitalized(reason)} most={1_000} />. <Advice reason={reason} state={run.state} />
+          <Shown text={capitalized(reasonText(reason))} most={1_000} />. <Advice reason={reason} state={run.state} />
         </li>
       ))}
     </ul>

@@ -1,5 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../../catalog/page-types.ts';
+import type { Doubt } from '../../catalog/reasons.ts';
 import type {
   ChangeOp,
   Evidence,
@@ -85,6 +86,12 @@ export interface SettleWait {
 
 /** A checkpoint as `after` reads it: only what a picture of the run needs. `rowid` grows with each. */
 export type ReadWindow = Omit<Checkpoint, 'runId' | 'ids' | 'seq' | ChangeOp> & { readonly rowid: number };
+
+type StoredWindow = Omit<ReadWindow, 'doubt'> & { readonly doubt: string | null };
+
+function windowOf({ doubt, ...row }: StoredWindow): ReadWindow {
+  return { ...row, doubt: doubt === null ? null : (JSON.parse(doubt) as Doubt) };
+}
 
 /** A rejected item; its body may be cut. */
 export interface RejectedRow extends RejectedItem, Window {
@@ -187,7 +194,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
     'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
   );
-  const readAfter = rows<[rowid: number, runId: number, limit: number], ReadWindow>(
+  const readAfter = rows<[rowid: number, runId: number, limit: number], StoredWindow>(
     `SELECT rowid, pass, page, per_page AS perPage, num_items AS numItems, total_pages AS totalPages,
        requested_at AS requestedAt, items, rejected, requests, doubt
      FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT ?`,
@@ -284,7 +291,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
       for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);
     },
     /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
-    after: (runId: number, rowid: number, limit: number): ReadWindow[] => readAfter(rowid, runId, limit),
+    after: (runId: number, rowid: number, limit: number) => readAfter(rowid, runId, limit).map(windowOf),
     ...createRejectedReader(queries),
   };
 }

@@ -93,7 +93,8 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       resize({ runId, pass, perPage, isFixed: Number(isFixed) }),
     /** Restarts the run's settling wait, which is counted from its last window. */
     addCheckpoint: (checkpoint: Checkpoint): void => {
-      addCheckpoint({ ...checkpoint, ids: encodeIds(checkpoint.ids) });
+      const doubt = checkpoint.doubt && JSON.stringify(checkpoint.doubt);
+      addCheckpoint({ ...checkpoint, doubt, ids: encodeIds(checkpoint.ids) });
       endWait(checkpoint.runId);
     },
     addRejected: (runId: number, pass: number, window: Window, items: readonly RejectedItem[]): void => {

@@ -1,3 +1,4 @@
+import type { Doubt, Reason } from '../../catalog/reasons.ts';
 import { CHANGE_OPS, type Evidence, type Unusual } from '../../catalog/run-types.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
@@ -174,7 +175,7 @@ export const runs = sqliteTable('runs', {
   settlesAt: integer('settles_at'),
   settleLeft: integer('settle_left'),
   proof: text('proof', { enum: ['sealed', 'open'] }),
-  reasons: text('reasons', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
+  reasons: text('reasons', { mode: 'json' }).$type<readonly Reason[]>().notNull().default([]),
   ...counts(...COUNTS),
   error: text('error'),
   emptied: text('emptied', { mode: 'json' }).$type<Readonly<Record<string, number>>>(),
@@ -221,7 +222,7 @@ export const passes = sqliteTable(
  * - ids: product ids in the order of the response (see ids.ts); 0 for a rejected item
  * - requested_at: the moment that the window shows (`momentOf`); an earlier read does not overwrite a later one
  * - requests: attempts, including the successful one
- * - doubt: why the totals contradict the items
+ * - doubt: why the answer does not count as whole
  * - seq: the newest change right after the window was applied
  */
 export const checkpoints = sqliteTable(
@@ -239,7 +240,7 @@ export const checkpoints = sqliteTable(
     rejected: integer('rejected').notNull(),
     requests: integer('requests').notNull(),
     ids: blob('ids', { mode: 'buffer' }).notNull(),
-    doubt: text('doubt'),
+    doubt: text('doubt', { mode: 'json' }).$type<Doubt>(),
     seq: integer('seq').notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],

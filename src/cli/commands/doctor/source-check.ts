@@ -1,5 +1,6 @@
 import { createCatalogClient } from '../../../client/catalog-client.ts';
 import { deltaFrom } from '../../../proof/watermark.ts';
+import { reasonText } from '../../../report/reason-text.ts';
 import { count, duration, plural, SKEW_MS, time } from '../../../report/text.ts';
 import type { SourceConfig } from '../../../settings/config.ts';
 import { findProduct } from '../../../store/rows/find-product.ts';
@@ -30,7 +31,7 @@ type FirstPage = Awaited<ReturnType<SourceProbe['first']>>;
 /** What a run says of the first page's items. */
 function checkItems({ refusal, broken, rejected }: FirstPage): Result {
   const hint = 'Full runs read everything else, and are open because of it. Report it to the operator of the service.';
-  if (broken !== null) return note(broken, hint);
+  if (broken !== null) return note(reasonText(broken), hint);
   if (refusal !== null) return note('not looked at: the first page cannot be read', 'See page size.');
   const [first] = rejected;
   if (first === undefined) return ok('the first page has only valid products');
