@@ -913,6 +913,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (putBack === 0) writer',
   ),
   bugFor(
+    'test/sync/sealed-histories.test.ts',
+    'the first watermark passes what changed since a run that failed',
+    'src/sync/finish-run.ts',
+    'if (first && !sealed)',
+    'if (first && sealed)',
+  ),
+  bugFor(
     'test/sync/finish-run.test.ts',
     'withdrawals that are undone are not told again',
     'src/sync/approve-held-run.ts',
