@@ -229,16 +229,15 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   const isEnd = ({ window }: Loaded<W>) => holdsEnd(window);
   let isEnded = end !== undefined && leads(end, isEnd);
   let isHeaded = base[0]?.page === 1;
-  const states = first.joined.slice(0, Math.max(0, last)).map((isJoined, at) => {
-    const [before, after] = base.slice(at, at + 2);
-    if (isJoined || before === undefined || after === undefined) return 'j';
+  const pairs = base.slice(0, Math.max(0, last)).map((before, at) => [before, base[at + 1] as W] as const);
+  const states = pairs.map(([before, after], at) => {
+    if (first.joined[at] === true) return 'j';
     const other = load(input, after);
     return leads(before, (one) => overlap(one, other).isJoined) ? 'r' : 'o';
   });
   // Repairs over a place may lead to another head or end than the first pass has read: edits move products there.
-  for (const at of states.keys()) {
-    const [before, after] = base.slice(at, at + 2);
-    if (states[at] !== 'o' || before === undefined || after === undefined) continue;
+  for (const [at, [before, after]] of pairs.entries()) {
+    if (states[at] !== 'o') continue;
     const toEnd = leads(before, isEnd, touch);
     const toHead = !toEnd && leads(after, ({ window }) => window.page === 1, touch);
     isEnded ||= toEnd;
@@ -253,9 +252,9 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     return near?.shift ?? 0;
   }
 
-  const gaps = states.flatMap((state, at): Gap[] => {
-    const offset = startOf(base[at + 1] as W);
-    return state === 'o' ? [{ offset, shift: shiftAt(offset) }] : [];
+  const gaps = pairs.flatMap(([, after], at): Gap[] => {
+    const offset = startOf(after);
+    return states[at] === 'o' ? [{ offset, shift: shiftAt(offset) }] : [];
   });
   if (end !== undefined && !isEnded) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
   const isChain = isHeaded && isEnded && gaps.length === 0;

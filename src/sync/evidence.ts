@@ -22,8 +22,8 @@ export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
 }
 
 /** Whether one of these later deltas tells everything that this delta tells. */
-export function isRetold({ from }: Pick<Pass, 'from'>, later: readonly Pick<Pass, 'from'>[]): boolean {
-  return later.some((one) => one.from !== null && one.from <= (from ?? 0));
+export function isRetold({ from }: Pick<Pass, 'from'>, later: readonly { pass: Pick<Pass, 'from'> }[]): boolean {
+  return from !== null && later.some(({ pass }) => pass.from !== null && pass.from <= from);
 }
 
 /** Examines the seams of a list. Two windows show a product alike if both show the same content, also what is ignored. */
@@ -149,11 +149,12 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
   const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
   const lists = read.filter(({ pass }) => pass !== control);
-  const deltas = passes.filter(isDelta);
-  const newest = deltas.filter((delta, at) => !isRetold(delta, deltas.slice(at + 1)));
+  const newest = lists.filter(({ pass }, at) => !isRetold(pass, lists.slice(at + 1)));
   return {
     /** In the order in which they were read, without the control. */
     lists,
+    /** The same without each delta that a later one tells again. */
+    newest,
     /** The delta that controls what the others tell; undefined if the run has none. */
     control: read.find(({ pass }) => pass === control),
     /** The newest reading of the whole list; none in a delta run. */

@@ -45,6 +45,8 @@ function moveWatermark(writer: KeeperWriter, run: Run, conclusion: Conclusion, h
   const forward = clocks[0] && steadyAt(writer, run.id, clocks[0], overlapMs);
   if (isMoving) writer.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
   if (isMoving && forward != null) writer.readAgainFrom(forward);
+  // What a run that ended early has read may have changed since, and this run may not have read it.
+  if (first && !sealed) writer.readAgainFrom(writer.firstAnswer() ?? run.sourceTime);
   // If the clock is forward again when the next run starts, only this run has seen that changes may have an earlier time.
   const putBack = clockPutBack(reference, clocks, overlapMs);
   if (putBack !== null) writer.readAgainFrom(putBack + overlapMs);

@@ -33,12 +33,6 @@ function hasWaited(store: Reader, passes: readonly Pass[], at: number, overlapMs
   return pass.sourceTime - asked >= overlapMs - toleranceMs;
 }
 
-/** Whether the run's last pass is a delta that was read late enough, and that is complete. */
-function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): boolean {
-  const last = passes.at(-1);
-  return last !== undefined && hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);
-}
-
 /**
  * Up to when everything was told, by the source's clock as it was before it was put forward: the start of the run, or of the
  * newest settling delta that was late enough. Neither counts if the clock was put back since: it was ahead. Null: none does.
@@ -91,7 +85,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const passes = store.runs.passes(run.id);
   const last = passes.at(-1);
   if (last === undefined) throw new Error(`run ${run.id} has no pass`);
-  const settled = isSettled(store, passes, settings.overlapMs);
+  const settled = hasWaited(store, passes, passes.length - 1, settings.overlapMs) && isClosed(store, last);
   const sinceSettle = passes.slice(passes.findLastIndex(({ kind }) => kind === 'settle') + 1);
   const settles = passes.filter(({ kind }) => kind === 'settle').length;
   // Further deltas would hold the same product.
@@ -213,11 +207,6 @@ function readControl({ store, run, passes, overlapMs }: Situation): NextPass | n
   return { kind: 'catchup', from: Math.min(deltaFrom(readUpTo, overlapMs), putBack ?? Number.POSITIVE_INFINITY) };
 }
 
-/** Another repair would need another settling delta. */
-function stopRepairing({ settled, settles }: Situation): 'finish' | null {
-  return settled && settles >= MAX_SETTLES ? 'finish' : null;
-}
-
 /** Repairs of one list. A list that they do not join is read again, or its missing products are looked up. */
 const MAX_REPAIRS = 2;
 
@@ -225,8 +214,10 @@ const MAX_REPAIRS = 2;
  * Repairs each list once before the run settles, and once after it: only the settling delta tells what was modified
  * meanwhile, and so what joins windows.
  */
-function repairGap(situation: Situation): NextPass | null {
-  const { store, passes, assessment, settling, settles, settlePass, repaired } = situation;
+function repairGap(situation: Situation): NextPass | 'finish' | null {
+  const { store, passes, assessment, settled, settling, settles, settlePass, repaired } = situation;
+  // A repair would need another settling delta.
+  if (settled && settles >= MAX_SETTLES) return 'finish';
   // Where every product counts as modified, nothing joins windows.
   if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
   const open = proofLists(store, assessment(), settling).filter(
@@ -235,11 +226,6 @@ function repairGap(situation: Situation): NextPass | null {
   const gap = open.find(({ pass }) => !repaired.has(pass.root));
   if (gap !== undefined) return { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
   return open.length > 0 && settles < MAX_SETTLES ? settlePass : null;
-}
-
-/** Late deltas may tell of what seems to be missing, so the run settles once before it reads the list again. */
-function settleFirst(situation: Situation): NextPass | null {
-  return situation.settles === 0 ? settle(situation) : null;
 }
 
 /** An open full run that has not seen everything reads the list again, every second time from its end. */
@@ -274,9 +260,9 @@ const RULES: readonly Rule[] = [
   readEarlierDelta,
   readDelta,
   readControl,
-  stopRepairing,
   repairGap,
-  settleFirst,
+  // Late deltas may tell of what seems to be missing, so the run settles once before it reads the list again.
+  (situation) => (situation.settles === 0 ? settle(situation) : null),
   readListAgain,
   lookUpUnseen,
   settle,

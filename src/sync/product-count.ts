@@ -18,11 +18,11 @@ import type { RunSettings } from './run-settings.ts';
  */
 export function countProducts(
   store: Reader,
-  deltas: readonly Pass[],
+  deltas: readonly { pass: Pick<Pass, 'pass'> }[],
   listed: IdSet,
   modifiedIn: (id: number) => number,
 ): number {
-  const counting = new Set(deltas.map(({ pass }) => pass));
+  const counting = new Set(deltas.map(({ pass }) => pass.pass));
 
   function isCounted(id: number): boolean {
     if (listed.has(id) || !counting.has(modifiedIn(id))) return listed.has(id);

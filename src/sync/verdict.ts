@@ -17,7 +17,7 @@ export interface Settling {
 
 /** Whether the next settling delta tells what this delta told, so that this one need not be whole. */
 export function isToldAgain(store: Reader, pass: Pass, { nextFrom }: Settling): boolean {
-  return pass.kind === 'delta' && !isWholeCatalog(store, pass) && isRetold(pass, [{ from: nextFrom }]);
+  return pass.kind === 'delta' && !isWholeCatalog(store, pass) && isRetold(pass, [{ pass: { from: nextFrom } }]);
 }
 
 /** Whether a delta must follow this pass: what it read may have changed meanwhile, and no settling delta tells it again. */
@@ -26,12 +26,10 @@ export function needsDelta(store: Reader, pass: Pass, settling: Settling): boole
 }
 
 /** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
-export function proofLists(store: Reader, { lists, list }: Assessment, settling: Settling): ReadList[] {
-  return lists.filter((read, at) => {
-    if (read.pass.kind === 'list') return read === list;
-    const later = lists.slice(at + 1).map(({ pass }) => pass);
-    return !isToldAgain(store, read.pass, settling) && !isRetold(read.pass, later);
-  });
+export function proofLists(store: Reader, { newest, list }: Assessment, settling: Settling): ReadList[] {
+  return newest.filter((read) =>
+    read.pass.kind === 'list' ? read === list : !isToldAgain(store, read.pass, settling),
+  );
 }
 
 function evidenceOf(list: ReadList): ListEvidence {
@@ -88,8 +86,7 @@ export function conclude(
   // No later one would tell more: then only several runs in a row, or a lookup, show that a product is gone.
   const areRefused = answers.length > 0 && answers.every(refusesDelta);
   const listRead = run.kind === 'full' && others.length === 0;
-  const restsOn =
-    proof === 'sealed' || listRead ? [...needed, ...putOff] : deltasRead ? [...neededDeltas, ...putOff] : [];
+  const restsOn = listRead ? [...needed, ...putOff] : deltasRead ? [...neededDeltas, ...putOff] : [];
   // Not `seen`: deltas also hold products that are gone.
   const count = list && compareCount(listed.size, list, settings);
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;

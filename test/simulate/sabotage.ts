@@ -134,8 +134,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/assess-run.test.ts',
     'a product that a later delta does not show any more counts as read',
     'src/sync/evidence.ts',
-    '!isRetold(delta, deltas.slice(at + 1))',
-    'at >= 0 || !isRetold(delta, deltas)',
+    '!isRetold(pass, lists.slice(at + 1))',
+    "pass.kind !== 'list' || at >= 0",
   ),
   bugFor(
     'test/sync/hostile-sources.test.ts',
@@ -911,6 +911,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/finish-run.ts',
     'if (putBack !== null) writer',
     'if (putBack === 0) writer',
+  ),
+  bugFor(
+    'test/sync/sealed-histories.test.ts',
+    'the first watermark passes what changed since a run that failed',
+    'src/sync/finish-run.ts',
+    'if (first && !sealed)',
+    'if (first && sealed)',
   ),
   bugFor(
     'test/sync/finish-run.test.ts',

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
+import { execute } from '../support/sqlite.ts';
 import { isDelta } from './raw-place.ts';
 import { fromOf, names, scripted } from './scripted-place.ts';
 
@@ -158,6 +159,28 @@ it('a delta of plain pages that moved does not move the watermark', { tags: ['sl
   shelf.told = edited.slice(10, 25);
   expect(await run('delta')).toMatchObject({ updated: 1 });
   expect(store.watermark()).toBeGreaterThan(watermark ?? 0);
+});
+
+it('the first watermark passes no change of a product that only a run which failed has read', async () => {
+  const { shelf, run, db, source } = await scripted(names(60), { CATCHWORD_SEAM: 'off', CATCHWORD_MAX_PASSES: '1' });
+  const { instead } = source;
+  source.instead = (asked) => (asked.searchParams.get('page') === '2' ? { status: 401, body: '{}' } : instead(asked));
+  await expect(run()).rejects.toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
+  source.instead = instead;
+  execute(db, 'UPDATE runs SET source_time = source_time - 60000, answered_at = answered_at - 60000');
+  shelf.edit('p100', { edition: 2 });
+  const editedAt = Date.now() - 30_000;
+  shelf.onDelta = (_before, _page, from) => {
+    shelf.told = from <= editedAt ? ['p100'] : [];
+  };
+  // p100 slips to the first page when that was read.
+  shelf.list = [...names(20, 101), 'p100', ...names(39, 121)];
+  let lists = 0;
+  shelf.onList = () => {
+    if (++lists === 2) shelf.erase('p101');
+  };
+  expect(await run()).toMatchObject({ id: 2, proof: 'open', missing: 1, updated: 0 });
+  expect(await run('delta')).toMatchObject({ kind: 'delta', updated: 1 });
 });
 
 it('a source with links that change with each answer is read whole if the settings name them', async () => {

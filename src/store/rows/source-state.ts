@@ -199,6 +199,8 @@ export function createWatermarkReader({ row, value }: Queries) {
       `SELECT source_time AS source, answered_at AS local FROM runs WHERE id < ? AND answered_at <= ?
        ORDER BY id DESC LIMIT 1`,
     ),
+    /** The earliest source time of a run; null before the first answer. */
+    firstAnswer: value<[], number | null>('SELECT min(source_time) FROM runs'),
   };
 }
 
@@ -209,7 +211,7 @@ export function createWatermarkWriter({ write }: Queries) {
   );
   const reread = write('UPDATE mirror SET reread_from = min(coalesce(reread_from, :from), :from) WHERE id = 1');
   return {
-    /** Lets the next delta start at this time, or earlier. Before the first watermark nothing depends on deltas. */
+    /** Lets the next delta start at this time, or earlier. */
     readAgainFrom: (fromMs: number) => reread({ from: fromMs }),
     /** Moves the watermark forward; never back. @param localMs this machine's clock when the source's was `toMs` */
     advanceWatermark: (toMs: number, localMs: number) => advance({ to: toMs, local: localMs }),
