@@ -97,6 +97,7 @@ it.each([
   [429, { 'X-RateLimit-Reset': '7' }, '', { code: 'SOURCE_RATE_LIMITED', retryable: true, retryAfterMs: 7_000 }],
   [422, { 'X-RateLimit-Reset': '7' }, '', { retryAfterMs: undefined }],
   [403, { 'retry-after': '7' }, '<html>', { code: 'SOURCE_AUTH', retryable: false, retryAfterMs: 7_000 }],
+  [403, {}, '<html>', { message: expect.stringMatching(/ answered 403 with an HTML page$/) as string }],
   [302, { 'retry-after': '7' }, '', { code: 'SOURCE_NOT_SERVICE', retryable: false, retryAfterMs: 7_000 }],
   [
     304,

@@ -134,7 +134,8 @@ export function refusalError(request: Request, answer: Answer): CatchwordError {
   const serviceCode = found === status && status < 600 ? undefined : found;
   const { code, ...details } =
     serviceCode === undefined ? byStatus(request, answer, message.text) : verdictOf(serviceCode);
-  const text = message.text === '' ? '' : `: ${message.text}`;
+  const shown = isPage(answer.text) ? ' with an HTML page' : '';
+  const text = message.text === '' ? shown : `: ${message.text}`;
   const codeText = serviceCode === undefined || serviceCode === status ? '' : ` (code ${serviceCode})`;
   const pauseText = pause === undefined || pause.note === '' ? '' : `; ${pause.note}`;
   return new CatchwordError(code, `${origin} answered ${status}${text}${codeText}${pauseText}`, {
