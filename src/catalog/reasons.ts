@@ -1,6 +1,6 @@
 /*
  * What a run could not prove, as codes with data. Rules decide by the codes; report/reason-text.ts alone makes sentences of
- * them, so a sentence can be written anew without a change of what runs do.
+ * them, so other words change nothing of what runs do.
  */
 
 /** Why an answer of the source does not count as whole; `said` is the message of the error that it was at first. */

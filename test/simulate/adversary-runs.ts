@@ -207,11 +207,16 @@ export function whyWrong(
   run: Pick<Run, 'id' | 'proof' | 'kind'>,
   begun: number,
 ): string | null {
-  const { list } = arena;
+  const { list, settings } = arena;
+  const passes = store.runs.passes(run.id);
+  const hasWaited = passes.some(({ kind }) => kind === 'settle');
+  const nextFrom = (store.readUpTo() ?? passes[0]?.sourceTime ?? 0) - settings.overlapMs;
   for (const [id, { livingSince }] of list.lives) {
     if (livingSince === null || livingSince >= begun) continue;
     const known = store.products.find(`P${id}`);
     if (known === undefined ? run.proof !== 'sealed' || run.kind !== 'full' : !known.removed) continue;
+    // A list that stood still may lack what was modified while it was read: the next delta tells it.
+    if (known === undefined && !hasWaited && (list.stateOf(id)?.stamp ?? 0) >= nextFrom) continue;
     return `${run.proof} run ${run.id} ${known === undefined ? 'missed' : 'removed'} P${id}, which lives`;
   }
   return whyForgotten(arena, store, run);
