@@ -12,9 +12,9 @@ import { proxyFor } from '../base/proxy.ts';
 import { isPrivateLiteral, publicLookup } from '../base/public-address.ts';
 import { Agent, type buildConnector, request } from '../base/undici.ts';
 import { VERSION } from '../version.ts';
+import type { ConnectionLife } from './kinds/connection-scope.ts';
 import { SinkError, type SinkSettings } from './sink.ts';
 import { BETWEEN_SECRETS, QUOTE } from './sink-options.ts';
-import type { ConnectionLife } from './sinks/connection-scope.ts';
 import { answerWithin } from './with-timeout.ts';
 
 /*

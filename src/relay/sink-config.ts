@@ -11,12 +11,12 @@ import { collecting, type SinkSetting, settingsError } from '../settings/config.
 import * as form from '../settings/setting-forms.ts';
 import { type View, viewOrNull, viewText } from '../view/view.ts';
 import { INCOMPARABLE } from './check-text.ts';
+import { mysqlLabel, mysqlProblem } from './kinds/mysql/mysql-address.ts';
+import { parsable, placeProblem, postgresLabel } from './kinds/postgres/postgres-address.ts';
+import { s3Place } from './kinds/s3/s3-place.ts';
 import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
-import { mysqlLabel, mysqlProblem } from './sinks/mysql/mysql-address.ts';
-import { parsable, placeProblem, postgresLabel } from './sinks/postgres/postgres-address.ts';
-import { s3Place } from './sinks/s3/s3-place.ts';
 
 /** A sink or a channel, as it is configured. */
 export interface Configured<Made> {
@@ -91,7 +91,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     isPath: true,
     address: pathOf,
     drops: 'keep',
-    load: async () => (await import('./sinks/jsonl/jsonl-sink.ts')).createJsonlSink,
+    load: async () => (await import('./kinds/jsonl/jsonl-sink.ts')).createJsonlSink,
   },
   webhook: {
     schemes: ['webhook+https:', 'webhook+http:'],
@@ -99,17 +99,17 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     address: ({ origin }) => origin,
     identifiedBy: spelled,
     apartBy: ({ search }) => search,
-    load: async () => (await import('./sinks/webhook-sink.ts')).createWebhookSink,
+    load: async () => (await import('./kinds/webhook/webhook-sink.ts')).createWebhookSink,
   },
   postgres: {
     schemes: ['postgres:', 'postgresql:'],
     address: postgresLabel,
-    load: async () => (await import('./sinks/postgres/postgres-sink.ts')).createPostgresSink,
+    load: async () => (await import('./kinds/postgres/postgres-sink.ts')).createPostgresSink,
   },
   mysql: {
     schemes: ['mysql:', 'mariadb:'],
     address: mysqlLabel,
-    load: async () => (await import('./sinks/mysql/mysql-sink.ts')).createMysqlSink,
+    load: async () => (await import('./kinds/mysql/mysql-sink.ts')).createMysqlSink,
   },
   redis: {
     schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:'],
@@ -119,7 +119,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
       return `${hosts}${url.pathname} ${keys === null ? (url.searchParams.get('stream') ?? 'catalog') : `${keys}:*`}`;
     },
     drops: 'maxlen',
-    load: async () => (await import('./sinks/redis-sink.ts')).createRedisSink,
+    load: async () => (await import('./kinds/redis/redis-sink.ts')).createRedisSink,
   },
   nats: {
     schemes: ['nats:', 'tls:'],
@@ -130,7 +130,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
       return `${hostsOf(urls, '4222')} ${bucket === null ? stream : `$KV.${bucket}.>`}`;
     },
     drops: 'max_age',
-    load: async () => (await import('./sinks/nats-sink.ts')).createNatsSink,
+    load: async () => (await import('./kinds/nats/nats-sink.ts')).createNatsSink,
   },
   s3: {
     schemes: ['s3:'],
@@ -138,7 +138,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
       const { endpoint, bucket, prefix } = s3Place(url);
       return `${endpoint.host}${endpoint.pathname.replace(/\/$/, '')}/${bucket}/${prefix}`;
     },
-    load: async () => (await import('./sinks/s3/s3-sink.ts')).createS3Sink,
+    load: async () => (await import('./kinds/s3/s3-sink.ts')).createS3Sink,
   },
   module: {
     schemes: ['module:'],

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
-import { mysqlLayout } from '../../src/relay/sinks/mysql/mysql-layout.ts';
-import { LAYOUT } from '../../src/relay/sinks/postgres/postgres-layout.ts';
+import { mysqlLayout } from '../../src/relay/kinds/mysql/mysql-layout.ts';
+import { LAYOUT } from '../../src/relay/kinds/postgres/postgres-layout.ts';
 import { CHANNEL } from '../../src/shown/shown-channel.ts';
 import { DECISION } from '../../src/shown/shown-decision.ts';
 import { PARKED } from '../../src/shown/shown-parked.ts';

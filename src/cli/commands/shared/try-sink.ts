@@ -1,8 +1,8 @@
 import { usageError } from '../../../base/errors.ts';
 import { hostUrls } from '../../../base/host-urls.ts';
 import type { Tried } from '../../../relay/contract/try-store.ts';
+import { parsable } from '../../../relay/kinds/postgres/postgres-address.ts';
 import { secretsOf, sinkConfig } from '../../../relay/sink-config.ts';
-import { parsable } from '../../../relay/sinks/postgres/postgres-address.ts';
 import { loadSettings } from './checked-settings.ts';
 import type { CommandContext } from './command-context.ts';
 import { colours, type JsonOption, print, printLine } from './output-format.ts';

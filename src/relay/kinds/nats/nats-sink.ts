@@ -19,11 +19,11 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node';
 import * as z from 'zod';
-import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
-import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
-import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
-import { createConnectedSink, type OpenStore } from './connected-sink.ts';
-import { listFolded, trimmedError } from './folded-events.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
+import { ageOption, excludeOptions, readOptions, sizeText } from '../../sink-options.ts';
+import { emptyPosition, markAtStart, markSchema } from '../../stored-mark.ts';
+import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
+import { listFolded, trimmedError } from '../folded-events.ts';
 import { BATCH_EVENTS, bucketOption, createBucket, type Message, messagesOf } from './nats-bucket.ts';
 import { connect, toSinkError } from './nats-connection.ts';
 

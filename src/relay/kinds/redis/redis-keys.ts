@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
-import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../sink.ts';
-import { bucketOf } from '../store-digest.ts';
-import { emptyPosition, markAtStart } from '../stored-mark.ts';
-import { createConnectedSink, type OpenStore } from './connected-sink.ts';
+import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../../sink.ts';
+import { bucketOf } from '../../store-digest.ts';
+import { emptyPosition, markAtStart } from '../../stored-mark.ts';
+import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
 
 /**

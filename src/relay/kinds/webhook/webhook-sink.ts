@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { createHttpTarget, httpError } from '../http-target.ts';
-import type { SinkFactory } from '../sink.ts';
-import { readOptions, wholeOption } from '../sink-options.ts';
-import { createTextSink } from './connected-sink.ts';
+import { createHttpTarget, httpError } from '../../http-target.ts';
+import type { SinkFactory } from '../../sink.ts';
+import { readOptions, wholeOption } from '../../sink-options.ts';
+import { createTextSink } from '../connected-sink.ts';
 
 /**
  * CloudEvents in batches (`application/cloudevents-batch+json`), signed per Standard Webhooks. A 2xx status confirms a

@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
-import { isBehindSentinels, SENTINEL_OPTIONS } from '../../base/host-urls.ts';
-import { reasonOf } from '../../base/redis-place.ts';
-import { type EventLines, type Mark, SinkError, type SinkFactory } from '../sink.ts';
-import { excludeOptions, readOptions, sizeText, wholeOption } from '../sink-options.ts';
-import { markAtStart } from '../stored-mark.ts';
-import { createTextSink, type OpenStore } from './connected-sink.ts';
-import { listFolded, trimmedError } from './folded-events.ts';
+import { isBehindSentinels, SENTINEL_OPTIONS } from '../../../base/host-urls.ts';
+import { reasonOf } from '../../../base/redis-place.ts';
+import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
+import { excludeOptions, readOptions, sizeText, wholeOption } from '../../sink-options.ts';
+import { markAtStart } from '../../stored-mark.ts';
+import { createTextSink, type OpenStore } from '../connected-sink.ts';
+import { listFolded, trimmedError } from '../folded-events.ts';
 import { createRedisKeysSink, prefixOption } from './redis-keys.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
 

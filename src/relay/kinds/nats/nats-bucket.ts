@@ -7,9 +7,9 @@ import {
   type StreamState,
 } from '@nats-io/jetstream';
 import * as z from 'zod';
-import { type Mark, SinkError, type SinkEvent } from '../sink.ts';
-import { bucketOf } from '../store-digest.ts';
-import type { Listed } from '../wrap-listed.ts';
+import { type Mark, SinkError, type SinkEvent } from '../../sink.ts';
+import { bucketOf } from '../../store-digest.ts';
+import type { Listed } from '../../wrap-listed.ts';
 
 /*
  * A key-value bucket as every client of NATS knows it: a stream that keeps the newest message of each subject, and a subject
