@@ -1,5 +1,6 @@
 import { CatchwordError } from '../../base/errors.ts';
 import type { SinkSetting } from '../../settings/config.ts';
+import { KINDS } from '../kinds/kinds.ts';
 import type { Mark, Sink } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { answerWithin } from '../with-timeout.ts';
@@ -18,7 +19,7 @@ export interface Tried {
 
 /** @throws CatchwordError SINK_CONFLICT if the store has data of others, or could not be removed; what the store throws */
 async function requireScratch({ kind }: SinkConfig, sink: Sink, signal: AbortSignal): Promise<void> {
-  if (sink.drop === undefined && kind !== 'webhook') {
+  if (sink.drop === undefined && KINDS[kind]?.incomparable === undefined) {
     const problem = 'a check would find what the one before has left. Let the module have a drop(), see catchword/sink';
     throw new CatchwordError('SINK_CONFLICT', problem);
   }

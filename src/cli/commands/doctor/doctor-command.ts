@@ -87,7 +87,7 @@ function examineProxies(config: Config, sinks: readonly SinkSetting[]): Finding[
     ...channels.map(({ name, url }) => [`channel ${name}`, url] as const),
   ];
   return targets.flatMap(([what, given = '']) => {
-    const url = given.replace(/^(webhook|slack)\+/, '');
+    const url = given.replace(/^\w+\+(?=https?:)/, '');
     if (!/^https?:/.test(url)) return [];
     const proxy = proxyFor(new URL(url), config);
     return { check: 'proxy', ...ok(`${what}: ${proxy === null ? 'none' : `${proxy.name} (${proxy.setting})`}`) };
