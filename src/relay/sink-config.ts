@@ -9,9 +9,9 @@ import { type Hide, hiding } from '../base/redact.ts';
 import { collecting, type SinkSetting, settingsError } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
 import { type View, viewOrNull, viewText } from '../view/view.ts';
+import { createIsolatedSink } from './isolated-sink.ts';
 import { apartText, formsOf, KINDS } from './kinds/kinds.ts';
 import type { Fault, Kind, SinkKind } from './kinds/sink-kind.ts';
-import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, SECRET_NAME } from './sink-options.ts';
 
@@ -186,7 +186,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
       const create = async () => (await found.load(url))({ name, url, urls, secret, headers, proxies, hide });
       let made: Sink;
       try {
-        made = await ownSink(create, hide);
+        made = await createIsolatedSink(create, hide);
       } catch (thrown) {
         const error = explainMissing(thrown);
         const shown = errorText(error);

@@ -2,7 +2,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { decoded } from '../../base/percent-decode.ts';
 import { printable } from '../../base/printable.ts';
 import { hiding } from '../../base/redact.ts';
-import { createConfinement } from '../../relay/error-boundary.ts';
+import { createErrorBoundary } from '../../relay/error-boundary.ts';
 import type { Kind } from '../../relay/kinds/sink-kind.ts';
 import { type Configured, errorTextOf, isMisparsed, kindOf, secretsOf } from '../../relay/sink-config.ts';
 import { addressHint, ENCODE } from '../../relay/sink-options.ts';
@@ -79,7 +79,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
       }
       try {
         const send = (await found.load(url))({ url, secret, headers, proxies, hide });
-        const { confined } = createConfinement(() => {}, hide);
+        const { confined } = createErrorBoundary(() => {}, hide);
         return (message, signal) => confined(() => send(message, signal));
       } catch (error) {
         throw invalid(errorText(error), error instanceof CatchwordError ? error.hint : undefined);

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { remaining } from '../../store/rows/sink-rows.ts';
-import type { SinkCheck as StoreComparison } from '../../store/schema/sink-tables.ts';
+import type { SinkCheck } from '../../store/schema/sink-tables.ts';
 import { checkText } from '../check-text.ts';
 import type { Mark } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
@@ -119,7 +119,7 @@ export interface Scene {
 }
 
 /** Lets the relay compare the store with the mirror, as `sink verify --deep` does. */
-export async function comparison({ store, sink, until }: Harness): Promise<StoreComparison> {
+export async function comparison({ store, sink, until }: Harness): Promise<SinkCheck> {
   const request = { id: randomUUID(), deep: true, repair: false, removesAll: false };
   store.request(({ sinks }) => sinks.askCheck(sink().id, request));
   await until('the store is compared', () => sink().checked?.id === request.id);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Hide, masked } from '../base/redact.ts';
-import { createConfinement } from './error-boundary.ts';
+import { createErrorBoundary } from './error-boundary.ts';
 import type { Sink } from './sink.ts';
 import { answerWithin } from './with-timeout.ts';
 import { type Listed, wrapListed } from './wrap-listed.ts';
@@ -60,7 +60,7 @@ function batchOf(made: unknown): Sink['batch'] {
  * @throws what `create` throws; Error if what it returns is not a sink; SinkError if it does not answer in time, also when
  * it closes
  */
-export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> {
+export async function createIsolatedSink(create: () => unknown, hide: Hide): Promise<Sink> {
   let closing: Promise<void> | undefined;
   let sink: Sink | undefined;
 
@@ -72,7 +72,7 @@ export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> 
     return closing;
   }
 
-  const { confined, spared } = createConfinement(() => void close().catch(() => {}), hide);
+  const { confined, spared } = createErrorBoundary(() => void close().catch(() => {}), hide);
   const making = confined(create);
   const made = await answerWithin(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
     // A sink that is made later is not used.
