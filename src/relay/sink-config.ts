@@ -11,6 +11,7 @@ import * as form from '../settings/setting-forms.ts';
 import { type View, viewOrNull, viewText } from '../view/view.ts';
 import { createIsolatedSink } from './isolated-sink.ts';
 import { apartText, formsOf, KINDS } from './kinds/kinds.ts';
+import { kindOfModule } from './kinds/module/module-kind.ts';
 import type { Fault, Kind, SinkKind } from './kinds/sink-kind.ts';
 import { isSinkError, type Sink, SinkError } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, SECRET_NAME } from './sink-options.ts';
@@ -101,7 +102,9 @@ function faultOf(url: URL, kind: string, { isPath = false, files = [], isRequest
   }
   if (!isPath && isMisparsed(url, isRequest)) return ['the address cannot be parsed', addressHint(url.href)];
   const fault = own.faultOf?.(url) ?? null;
-  return fault !== null || isPath || url.hostname !== '' ? fault : ['the host is missing', `Use ${kind}://HOST….`];
+  return fault !== null || isPath || url.hostname !== ''
+    ? fault
+    : ['the host is missing', `Use ${url.protocol}//HOST….`];
 }
 
 /** Finds the kind of an address. @returns it, and what makes errors that name the variable but do not repeat its value */
@@ -132,7 +135,8 @@ export function secretsIn(url: string): string[] {
 export function sinkConfig(setting: SinkSetting): SinkConfig {
   const { env, name, url: text, secret, headers, proxies, again, problems = [] } = setting;
   if (problems.length > 0) throw settingsError(problems);
-  const { invalid, kind, found } = kindOf(KINDS, setting);
+  const { invalid, ...known } = kindOf(KINDS, setting);
+  const { kind, found } = setting.module === undefined ? known : kindOfModule(setting.module);
   const urls = urlsOf(text, found);
   const [url] = urls;
   if (found === undefined || url === undefined) {

@@ -1,6 +1,7 @@
 // @module-tag slow
 import { execFile } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -66,6 +67,24 @@ it('the published package contains what users need, and no sources, tests, docum
   expect(files.filter((file) => /^dist\/(store|sync|http|cli|sandbox)\/(?!sandbox\.d).*\.d\.ts$/.test(file))).toEqual(
     [],
   );
+});
+
+it('a package that is installed where catchword is handles an address of its own scheme', async () => {
+  const installed = join(project, 'node_modules/queue-sink');
+  mkdirSync(installed);
+  const manifest = { name: 'queue-sink', version: '1.0.0', type: 'module', exports: { import: './queue-sink.js' } };
+  writeFileSync(join(installed, 'package.json'), JSON.stringify(manifest));
+  const calls = "open: async () => null, deliver: async () => {}, close: async () => {}, check: async () => 'answers'";
+  const module = `export const createSink = () => ({ batch: { events: 1, chars: 1 }, ${calls} });`;
+  writeFileSync(join(installed, 'queue-sink.js'), module);
+  const sink = { CATCHWORD_SINK_BUS: 'queue://broker.example/topic', CATCHWORD_SINK_BUS_MODULE: 'queue-sink' };
+  const program = join(project, 'node_modules/catchword/dist/cli.js');
+  // In another directory, where no package is installed. The service is not set, so doctor fails.
+  const options = { cwd: tmpdir(), env: { PATH: process.env.PATH, ...sink } };
+  const { stdout } = (await run(process.execPath, [program, 'doctor'], options).catch((error: unknown) => error)) as {
+    readonly stdout: string;
+  };
+  expect(stdout).toContain('bus (module, queue://broker.example/topic): answers');
 });
 
 it('the published package has no link to a file, or to a heading, that it lacks', () => {

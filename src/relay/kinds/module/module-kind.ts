@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { SinkFactory } from '../../sink.ts';
 import { pathOf } from '../../sink-options.ts';
@@ -9,7 +10,7 @@ async function factoryOf(specifier: string): Promise<SinkFactory> {
   return createSink;
 }
 
-/** A module of the user. */
+/** A module of the user. Any of its options may tell one store from another. */
 export const moduleKind: SinkKind = {
   schemes: ['module:'],
   stores: 'what your module does',
@@ -26,3 +27,14 @@ export const moduleKind: SinkKind = {
   unrepairable: 'its module has no apply',
   load: (url) => factoryOf(pathToFileURL(pathOf(url)).href),
 };
+
+/** The kind of any other address, for which the user names a module. @param name a package, or a path that begins with `.` or `/` */
+export function kindOfModule(name: string): { readonly kind: string; readonly found: SinkKind } {
+  const found: SinkKind = {
+    ...moduleKind,
+    isPath: false,
+    address: ({ protocol, host, pathname }) => `${protocol}//${host}${pathname}`,
+    load: () => factoryOf(/^[./]/.test(name) ? pathToFileURL(resolve(name)).href : name),
+  };
+  return { kind: 'module', found };
+}
