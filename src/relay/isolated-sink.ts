@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type Hide, masked } from '../base/redact.ts';
 import { createErrorBoundary } from './error-boundary.ts';
 import type { Sink } from './sink.ts';
-import { answerWithin } from './with-timeout.ts';
+import { withTimeout } from './with-timeout.ts';
 import { type Listed, wrapListed } from './wrap-listed.ts';
 
 /*
@@ -65,7 +65,7 @@ export async function createIsolatedSink(create: () => unknown, hide: Hide): Pro
   let sink: Sink | undefined;
 
   function close(): Promise<void> {
-    closing ??= answerWithin(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close())).catch((error: unknown) => {
+    closing ??= withTimeout(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close())).catch((error: unknown) => {
       // Some callers have nothing else that masks it.
       throw masked(error, hide);
     });
@@ -74,7 +74,7 @@ export async function createIsolatedSink(create: () => unknown, hide: Hide): Pro
 
   const { confined, spared } = createErrorBoundary(() => void close().catch(() => {}), hide);
   const making = confined(create);
-  const made = await answerWithin(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
+  const made = await withTimeout(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
     // A sink that is made later is not used.
     void making.then((late) => (late as Sink).close()).catch(() => {});
     throw error;

@@ -4,7 +4,7 @@ import { unusualReason } from '../relay/settle-view.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, wrongText } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
-import { answerWithin } from '../relay/with-timeout.ts';
+import { withTimeout } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkHealth, sinkHealth } from '../state/mirror-state.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -183,7 +183,7 @@ export async function storedSizes(configs: readonly SinkConfig[]): Promise<Reado
     const sink = await config.make().catch(() => null);
     const size = sink?.size?.bind(sink);
     if (size === undefined) return [];
-    return [[config.name, await answerWithin(SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
+    return [[config.name, await withTimeout(SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
   });
   return new Map((await Promise.all(asked)).flat());
 }

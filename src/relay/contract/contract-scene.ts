@@ -8,7 +8,7 @@ import { checkText } from '../check-text.ts';
 import type { Mark } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { viewAt } from '../store-contents.ts';
-import { answerWithin } from '../with-timeout.ts';
+import { withTimeout } from '../with-timeout.ts';
 import { type Harness, openHarness, SINK_NAME, type Version } from './harness.ts';
 import type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
 
@@ -162,7 +162,7 @@ export async function positionOf(config: SinkConfig): Promise<Mark | null> {
   const sink = await config.make();
   const unknown = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
   try {
-    return await answerWithin(30_000, (deadline) => sink.open(unknown, 0, deadline));
+    return await withTimeout(30_000, (deadline) => sink.open(unknown, 0, deadline));
   } finally {
     await sink.close();
   }

@@ -3,7 +3,7 @@ import type { SinkSetting } from '../../settings/config.ts';
 import { KINDS } from '../kinds/kinds.ts';
 import type { Mark, Sink } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
-import { answerWithin } from '../with-timeout.ts';
+import { withTimeout } from '../with-timeout.ts';
 import { sinkChecks } from './checks.ts';
 import { isOfContract } from './harness.ts';
 
@@ -68,7 +68,7 @@ export async function* tryStore(setting: SinkSetting, signal: AbortSignal): Asyn
   async function withSink(work: (sink: Sink, deadline: AbortSignal) => Promise<void>): Promise<void> {
     const sink = await config.make();
     try {
-      await answerWithin(CALL_TIMEOUT_MS, (deadline) => work(sink, deadline));
+      await withTimeout(CALL_TIMEOUT_MS, (deadline) => work(sink, deadline));
     } finally {
       await sink.close();
     }
