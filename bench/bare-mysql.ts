@@ -1,11 +1,11 @@
 import { createConnection } from 'mariadb';
 import { PART_NAMES } from '../src/catalog/fields.ts';
+import { createConnectionLife } from '../src/relay/kinds/connection-scope.ts';
+import { connect, type TextRow } from '../src/relay/kinds/mysql/mysql-connection.ts';
+import { ensureLayout, mysqlLayout, resolveNames } from '../src/relay/kinds/mysql/mysql-layout.ts';
+import { WRITTEN } from '../src/relay/kinds/mysql/mysql-table.ts';
+import { rowsOf } from '../src/relay/kinds/sql/event-rows.ts';
 import type { SinkEvent } from '../src/relay/sink.ts';
-import { createConnectionLife } from '../src/relay/sinks/connection-scope.ts';
-import { connect, type TextRow } from '../src/relay/sinks/mysql/mysql-connection.ts';
-import { ensureLayout, mysqlLayout, resolveNames } from '../src/relay/sinks/mysql/mysql-layout.ts';
-import { WRITTEN } from '../src/relay/sinks/mysql/mysql-table.ts';
-import { rowsOf } from '../src/relay/sinks/sql/event-rows.ts';
 
 interface Product {
   readonly vbid: string;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { columnsOf, type Fields, partsOf } from '../src/catalog/field-values.ts';
 import { PART_NAMES } from '../src/catalog/fields.ts';
-import { createConnectionLife } from '../src/relay/sinks/connection-scope.ts';
-import { connect } from '../src/relay/sinks/postgres/postgres-connection.ts';
-import { ensureLayout, LAYOUT, resolveNames } from '../src/relay/sinks/postgres/postgres-layout.ts';
+import { createConnectionLife } from '../src/relay/kinds/connection-scope.ts';
+import { connect } from '../src/relay/kinds/postgres/postgres-connection.ts';
+import { ensureLayout, LAYOUT, resolveNames } from '../src/relay/kinds/postgres/postgres-layout.ts';
 import { programs } from '../test/support/postgres.ts';
 
 interface Product {

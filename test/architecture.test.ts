@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import type * as z from 'zod';
 import { COLUMNS, ROWS } from '../src/catalog/fields.ts';
+import { KINDS } from '../src/relay/kinds/kinds.ts';
 import { SUMMARY } from '../src/shown/run-summary.ts';
 import { CHANGE } from '../src/shown/shown-change.ts';
 import { CHANNEL } from '../src/shown/shown-channel.ts';
@@ -78,6 +80,20 @@ const ONLY_IN: Record<string, readonly string[]> = {
   hyparquet: ['relay'],
   'hyparquet-writer': ['catalog'],
   commander: ['cli'],
+};
+
+/** Files that name kinds of stores, besides those in relay/kinds, and why. */
+const NAMING_KINDS: Readonly<Record<string, string>> = {
+  'base/log.ts': 'a member of log records names the Redis of the queue',
+  'base/redis-place.ts': 'the addresses of the Redis of the queue',
+  'settings/setting-forms.ts': 'the addresses of the Redis of the queue',
+  'queue/bullmq/check-redis.ts': 'the addresses of the Redis of the queue',
+  'operate/incidents/channel-config.ts': 'kinds of channels: a webhook is one, too',
+  'shown/shown-channel.ts': 'kinds of channels: a webhook is one, too',
+  'shown/shown-sink.ts': 'an address as an example',
+  'cli/roles/roles.ts': 'an address as an example',
+  'cli/commands/demo/demo-stay.ts': 'the sink of the demo',
+  'http/pages/layout.tsx': 'a module of JavaScript',
 };
 
 interface Import {
@@ -325,6 +341,39 @@ describe('architecture', () => {
     expect(
       loaded.filter((name) => /^(nodemailer|undici|standardwebhooks)$|^operate.incidents.channels/.test(name)),
     ).toEqual([]);
+  });
+
+  it('only a kind of store itself, and the list of kinds, name it', () => {
+    const names = Object.keys(KINDS).join('|');
+    const schemes = Object.values(KINDS).flatMap(({ schemes: own }) => own.map((scheme) => scheme.replace('+', '\\+')));
+    // A value that is a name or begins with a scheme, a member with such a name, and a name in an expression of texts.
+    const naming = new RegExp(
+      `(['"\`])(?:${names})\\1|(?<![\\w.])(?:${schemes.join('|')})(?!\\s)|^ +(?:${names}): [{'"\`]|\\((?:${names})\\|`,
+      'm',
+    );
+    const comments = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm;
+    const wrong = files.filter(
+      (file) =>
+        !file.startsWith('relay/kinds/') && naming.test(readFileSync(join(SRC, file), 'utf8').replace(comments, '')),
+    );
+    expect(wrong.sort()).toEqual(Object.keys(NAMING_KINDS).sort());
+  });
+
+  it('each option of a kind of store has its description, as people write it', () => {
+    const undescribed = Object.entries(KINDS).flatMap(([kind, { options }]) =>
+      Object.entries(options).flatMap(([name, type]) => {
+        const written = Object.keys((type as z.ZodType).meta() ?? {});
+        return written.some((one) => one.startsWith(`${name}=`)) ? [] : [`${kind}: ${name}`];
+      }),
+    );
+    expect(undescribed).toEqual([]);
+  });
+
+  it('reading the settings of sinks loads no driver of a store', () => {
+    const loaded = [...loadedBy('relay/sink-config.ts')];
+    expect(loaded).toContain('relay/kinds/kinds.ts');
+    expect(loaded.filter((name) => !/^(node:|(zod|better-sqlite3)$)|\.ts$/.test(name))).toEqual([]);
+    expect(loaded.filter((name) => /kinds.*-sink\.ts$/.test(name))).toEqual([]);
   });
 
   it('no statement is prepared that could be garbage-collected (see store/schema/statements.ts)', () => {

@@ -48,7 +48,7 @@ export interface SearchApartOptions {
 }
 
 /** Does steps in a process that starts with the first one, and ends after one that fails or when it is idle. */
-export function createSearchApart(options: SearchApartOptions): Service & Steps {
+export function createSearchSubprocess(options: SearchApartOptions): Service & Steps {
   const { db, source, clock, program = new URL('./search-program.js', import.meta.url) } = options;
   const limits = { ...LIMITS, ...options.limits };
   function late([name]: StepRequest): CatchwordError {

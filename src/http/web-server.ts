@@ -18,7 +18,7 @@ import type { PageParts } from './pages/page-view.ts';
 import { addPages } from './pages/pages.ts';
 import { createReadSteps, inThisThread, type Steps } from './read-steps.ts';
 import { createReaderViews } from './reader-views.ts';
-import { createSearchApart, type SearchApartOptions } from './search-subprocess.ts';
+import { createSearchSubprocess, type SearchApartOptions } from './search-subprocess.ts';
 import { addWaiting } from './slow-readers.ts';
 import { isStream } from './sse/open-streams.ts';
 import { addSseRoute } from './sse/sse-route.ts';
@@ -66,7 +66,8 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   const mirror = { store, clock, state };
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror, figures: options.figures });
   const apart =
-    options.searchApart && createSearchApart({ ...options.searchApart, db: store.path, source: options.source, clock });
+    options.searchApart &&
+    createSearchSubprocess({ ...options.searchApart, db: store.path, source: options.source, clock });
   const here = createReadSteps(store, options.source, clock);
   const steps: Steps = apart ?? inThisThread(here);
   try {

@@ -47,7 +47,7 @@ export interface LearnedLimit {
 }
 
 /** Tells `learned` what this process asks its source, and what the source refuses. */
-export function createLearner(clock: Pick<Clock, 'now'>, learned: LearnedLimit | undefined) {
+export function createLearnedRate(clock: Pick<Clock, 'now'>, learned: LearnedLimit | undefined) {
   /** Requests of the last minute. */
   let recent: { readonly at: number; requests: number }[] = [];
   let knownUntil = 0;

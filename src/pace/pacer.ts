@@ -1,6 +1,6 @@
 import { type Clock, createPauses, type Pauses } from '../base/clock.ts';
 import type { CatchwordError } from '../base/errors.ts';
-import { createLearner, type LearnedLimit } from './learned-rate.ts';
+import { createLearnedRate, type LearnedLimit } from './learned-rate.ts';
 import type { Pace } from './pace.ts';
 import { createWaitingLine, type Wait } from './waiting-line.ts';
 
@@ -76,7 +76,7 @@ export type Pacer = ReturnType<typeof createPacer>;
 export function createPacer({ pace, learned, clock, pauses = createPauses(), onWait, ...options }: PacerOptions) {
   const slots = createSlots(options.reserve);
   let { shared } = options;
-  const learner = createLearner(clock, learned);
+  const learner = createLearnedRate(clock, learned);
 
   async function take(now: number): Promise<Omit<Wait, 'until'>> {
     const pause = pauses.current(now);

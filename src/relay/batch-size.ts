@@ -6,7 +6,7 @@ export type BatchSize = ReturnType<typeof createBatchSize>;
 /**
  * Decides how many events a store gets at once. A store that did not answer in time gets half as many, down to one. After
  * deliveries that succeed it gets half as many again; each time that fails, it takes twice as many deliveries. A timeout
- * says nothing about any event; see bisect-rejected.ts for refused events.
+ * says nothing about any event; see refusal-search.ts for refused events.
  */
 export function createBatchSize() {
   let limit = Number.POSITIVE_INFINITY;

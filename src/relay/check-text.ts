@@ -1,13 +1,10 @@
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../store/schema/sink-tables.ts';
+import { KINDS } from './kinds/kinds.ts';
 
-/** Why no store of a kind can be compared with its source. */
-export const INCOMPARABLE: Readonly<Record<string, string>> = {
-  webhook: 'catchword cannot read what a receiver has stored',
-};
 /** Why a store of a kind that can be compared cannot be repaired. */
 export function unrepairableText(kind: string): string {
-  return kind === 'module' ? 'its module has no apply' : 'events are only added to it';
+  return KINDS[kind]?.unrepairable ?? 'events are only added to it';
 }
 
 /** What to do about such a store. */

@@ -55,7 +55,7 @@ function soundError(error: unknown): Error {
 }
 
 /** @param onFailure called once, when an error has escaped, whose text `hide` masks */
-export function createConfinement(onFailure: () => void, hide: Hide) {
+export function createErrorBoundary(onFailure: () => void, hide: Hide) {
   const failed = new AbortController();
   const fail = (error: unknown): void => {
     if (failed.signal.aborted) return;

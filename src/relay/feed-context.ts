@@ -8,13 +8,13 @@ import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
 import { createAckWriter } from './ack-writer.ts';
 import { createBatchSize } from './batch-size.ts';
-import { createRefusalSearch } from './bisect-rejected.ts';
 import { createBatchReader } from './read-batch.ts';
+import { createRefusalSearch } from './refusal-search.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 import { createPreparedViews, hasWhole } from './store-contents.ts';
 import { feederName } from './stored-mark.ts';
-import { answerWithin } from './with-timeout.ts';
+import { withTimeout } from './with-timeout.ts';
 
 export interface FeedOptions {
   readonly store: Reader & Pick<Store, 'onChanges'>;
@@ -98,7 +98,7 @@ export function createFeedContext(options: FeedOptions) {
   async function closeSink(sink: Sink): Promise<void> {
     try {
       const timeoutMs = stopping.aborted ? LAST_CLOSE_TIMEOUT_MS : CLOSE_TIMEOUT_MS;
-      await answerWithin(timeoutMs, () => sink.close());
+      await withTimeout(timeoutMs, () => sink.close());
     } catch (error) {
       log.debug({ sink: config.name, reason: errorText(error) }, 'closing the sink failed');
     }

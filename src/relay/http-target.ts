@@ -12,10 +12,10 @@ import { proxyFor } from '../base/proxy.ts';
 import { isPrivateLiteral, publicLookup } from '../base/public-address.ts';
 import { Agent, type buildConnector, request } from '../base/undici.ts';
 import { VERSION } from '../version.ts';
+import type { ConnectionLife } from './kinds/connection-scope.ts';
 import { SinkError, type SinkSettings } from './sink.ts';
 import { BETWEEN_SECRETS, QUOTE } from './sink-options.ts';
-import type { ConnectionLife } from './sinks/connection-scope.ts';
-import { answerWithin } from './with-timeout.ts';
+import { withTimeout } from './with-timeout.ts';
 
 /*
  * Requests to an address that an operator configured: webhooks of sinks and of notifications, heartbeats, and buckets. They
@@ -180,7 +180,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     const asked = { ...sent, ...timeouts, origin: target.origin, headers: { ...USER_AGENT, ...headers } };
     const answered = async (deadline: AbortSignal) => read(await request(agent, { ...asked, signal: deadline }, proxy));
-    return answerWithin(timeoutMs, answered, signal).catch((error: unknown) => {
+    return withTimeout(timeoutMs, answered, signal).catch((error: unknown) => {
       throw httpError(error);
     });
   }
@@ -190,7 +190,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
     const { statusCode, headers, body } = await ask(agent, sent, signal, (answer) => answer);
     // A slow or endless body costs the connection.
     const dump = (deadline: AbortSignal) => body.dump({ limit: MAX_RESPONSE_BYTES, signal: deadline });
-    await answerWithin(BODY_MS, dump, signal).catch(() => {});
+    await withTimeout(BODY_MS, dump, signal).catch(() => {});
     if (statusCode < 200 || statusCode > 299) throw statusError(statusCode, headers);
   }
 
@@ -236,7 +236,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
       );
       // `tried` also destroys a socket that connects after the deadline.
       const tried = async () => (await connect({ hostname, host, protocol, port }))?.destroy();
-      await answerWithin(timeoutMs, tried, signal);
+      await withTimeout(timeoutMs, tried, signal);
     },
   };
 }

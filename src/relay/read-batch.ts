@@ -6,8 +6,8 @@ import { eventSource } from '../store/rows/source-state.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewedLog } from '../view/viewed-change.ts';
 import type { BatchSize } from './batch-size.ts';
-import type { RefusalSearch } from './bisect-rejected.ts';
 import type { LineBuffer } from './line-buffers.ts';
+import type { RefusalSearch } from './refusal-search.ts';
 import type { EventLines, Sink, SinkEvent } from './sink.ts';
 import { type PreparedViews, viewedChanges } from './store-contents.ts';
 

@@ -1,6 +1,12 @@
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import { needsFullRun } from '../store/rows/source-state.ts';
-import type { CheckCounts, CheckExample, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
+import type {
+  CheckCounts,
+  CheckExample,
+  CheckRequest,
+  SinkCheck,
+  StoreDifference,
+} from '../store/schema/sink-tables.ts';
 import { replayText, unrepairableText } from './check-text.ts';
 import { holdFillEnd, tooMany, writeIf } from './exit-limit.ts';
 import { expectedProducts } from './expected-products.ts';
@@ -29,7 +35,7 @@ const FIRST_LINES = 512;
 const DIGEST_CHARS = 15;
 
 type Buckets = ReadonlySet<number>;
-type Found = Readonly<Record<Difference, readonly string[]>>;
+type Found = Readonly<Record<StoreDifference, readonly string[]>>;
 
 /** A comparison under way: the mark of the store, and what it should have. */
 type Pass = Awaited<ReturnType<typeof beginPass>>;
@@ -174,7 +180,7 @@ function refusedText(refused: Pass['refused'], number: string): string {
 }
 
 /** Repairs products in one call; one by one where the store refuses some of them. */
-async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<void> {
+async function send(pass: Pass, reason: StoreDifference, repairs: Repairs): Promise<void> {
   const { config, log, errorText } = pass.context;
   const events = repairs.flatMap(([, event]) => event ?? []);
   const extra = reason === 'extra' ? repairs.map(([vbid]) => vbid) : [];
@@ -203,7 +209,7 @@ async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<v
 }
 
 /** Brings products to what they should be, as many at once as the sink takes. */
-async function repair(pass: Pass, reason: Difference, vbids: readonly string[]): Promise<void> {
+async function repair(pass: Pass, reason: StoreDifference, vbids: readonly string[]): Promise<void> {
   const { chars: mostChars } = pass.session.batch;
   const most = pass.context.mostEvents(pass.session.batch);
   let [some, chars] = [[] as Repairs[number][], 0];
@@ -221,7 +227,7 @@ async function repair(pass: Pass, reason: Difference, vbids: readonly string[]):
 
 /** @param room the most that are wanted */
 async function examplesOf(pass: Pass, found: Found, room: number): Promise<CheckExample[]> {
-  const kinds = Object.keys(found) as Difference[];
+  const kinds = Object.keys(found) as StoreDifference[];
   const first = kinds.flatMap((difference) => found[difference].slice(0, room).map((vbid) => ({ vbid, difference })));
   const differs = await differencesOf(pass, found.differing.slice(0, room).flatMap(pass.find));
   return first.slice(0, room).map((one) => ({ ...one, differs: differs.get(one.vbid) ?? [] }));
@@ -240,7 +246,7 @@ async function round(pass: Pass, portions: readonly Buckets[], sends: boolean, r
     const found = await compareProducts(pass, portion);
     if (Object.values(found).every(({ length }) => length === 0)) continue;
     unequal.push(portion);
-    for (const kind of Object.keys(found) as Difference[]) counts[kind] += found[kind].length;
+    for (const kind of Object.keys(found) as StoreDifference[]) counts[kind] += found[kind].length;
     examples.push(...(await examplesOf(pass, found, MAX_EXAMPLES - examples.length)));
     if (sends) {
       await repair(pass, 'differing', found.differing);

@@ -2,8 +2,8 @@ import { CatchwordError } from '../base/errors.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
+import { apartText } from './kinds/kinds.ts';
 import type { Mark, Opened } from './sink.ts';
-import { APART } from './sink-config.ts';
 import { hasWhole, knowsBefore, viewAt } from './store-contents.ts';
 import { feederOf } from './stored-mark.ts';
 
@@ -126,7 +126,7 @@ function requireNoOtherSink(
   const { mirror: fedBy, sink } = feederOf(mark);
   const other = mirror.sinks.list().find(({ id }) => id === sink && fedBy === mirror.incarnation);
   if (other === undefined || other.name === name || !isFed(other)) return;
-  const hint = `Let ${name} have ${APART[kind] ?? 'another address'}, or remove the setting of ${other.name}. Do not replay ${name}: that would remove what ${other.name} has delivered.`;
+  const hint = `Let ${name} have ${apartText(kind)}, or remove the setting of ${other.name}. Do not replay ${name}: that would remove what ${other.name} has delivered.`;
   throw new CatchwordError('SINK_CONFLICT', `${address}: the sink ${other.name} writes here`, { hint });
 }
 
@@ -141,7 +141,7 @@ export function requireOwnMark(mirror: Reader | null, sink: Fed, mark: Mark, isF
   if (mirror !== null && (isOfThisHistory(mirror, mark) || mirror.sinks.get(name)?.takeOver === true)) return;
   const isOther = feederOf(mark).mirror !== mirror?.incarnation;
   const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
-  const other = APART[kind] ?? 'another address';
+  const other = apartText(kind);
   throw new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}${isOther ? `: use ${other}` : ''}`, {
     hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
   });

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import { CatchwordError, messageOf } from '../base/errors.ts';
-import { hostUrls, isBehindSentinels } from '../base/host-urls.ts';
+import { hostUrls } from '../base/host-urls.ts';
 import { explainMissing } from '../base/missing-package.ts';
 import { decoded } from '../base/percent-decode.ts';
 import { printable } from '../base/printable.ts';
@@ -10,13 +9,12 @@ import { type Hide, hiding } from '../base/redact.ts';
 import { collecting, type SinkSetting, settingsError } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
 import { type View, viewOrNull, viewText } from '../view/view.ts';
-import { INCOMPARABLE } from './check-text.ts';
-import { ownSink } from './module-sink.ts';
-import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
-import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
-import { mysqlLabel, mysqlProblem } from './sinks/mysql/mysql-address.ts';
-import { parsable, placeProblem, postgresLabel } from './sinks/postgres/postgres-address.ts';
-import { s3Place } from './sinks/s3/s3-place.ts';
+import { createIsolatedSink } from './isolated-sink.ts';
+import { apartText, formsOf, KINDS } from './kinds/kinds.ts';
+import { kindOfModule } from './kinds/module/module-kind.ts';
+import type { Fault, Kind, SinkKind } from './kinds/sink-kind.ts';
+import { isSinkError, type Sink, SinkError } from './sink.ts';
+import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, SECRET_NAME } from './sink-options.ts';
 
 /** A sink or a channel, as it is configured. */
 export interface Configured<Made> {
@@ -45,118 +43,6 @@ export interface SinkConfig extends Configured<Sink> {
   readonly problems?: readonly CatchwordError[];
 }
 
-/** A kind of sinks or channels. */
-export interface Kind<Factory> {
-  /** How its addresses start. */
-  readonly schemes: readonly string[];
-  address(url: URL, urls: readonly URL[]): string;
-  /** Imports its module on demand: loading all kinds takes longer than a small delta. */
-  load(url: URL): Promise<Factory>;
-}
-
-interface SinkKind extends Kind<SinkFactory> {
-  /** Whether its address is `<kind>:PATH`, not a URL with a host. */
-  readonly isPath?: boolean;
-  /** Further text that identifies the store; only a digest of the text is shown. */
-  identifiedBy?(url: URL): string;
-  /** What its store may tell two sinks apart by. */
-  apartBy?(url: URL): string;
-  /** The option with which its store drops events. It then does not name every product, so it cannot be compared. */
-  readonly drops?: string;
-}
-
-/** What keeps two mirrors, or two sinks, apart, by the kind of the store. */
-export const APART: Readonly<Record<string, string>> = {
-  postgres: 'another table (table=NAME)',
-  mysql: 'another table (table=NAME)',
-  redis: 'another stream (stream=NAME) or prefix (keys=PREFIX)',
-  nats: 'another subject (subject=NAME) or bucket (kv=NAME)',
-  s3: 'another prefix (s3://BUCKET/PREFIX)',
-};
-
-function hostsOf(urls: readonly URL[], port: string): string {
-  return urls.map((url) => `${url.hostname}:${url.port || port}`).join(',');
-}
-
-/** A path without needless percent-encoding. */
-function spelled({ pathname }: URL): string {
-  return pathname.replace(/%[\da-f]{2}/gi, (code) =>
-    /^[\w.~-]$/.test(decoded(code)) ? decoded(code) : code.toUpperCase(),
-  );
-}
-
-const KINDS: Readonly<Record<string, SinkKind>> = {
-  jsonl: {
-    schemes: ['jsonl:'],
-    isPath: true,
-    address: pathOf,
-    drops: 'keep',
-    load: async () => (await import('./sinks/jsonl/jsonl-sink.ts')).createJsonlSink,
-  },
-  webhook: {
-    schemes: ['webhook+https:', 'webhook+http:'],
-    // The path and query of a webhook are often secret, and the query often contains a key that changes.
-    address: ({ origin }) => origin,
-    identifiedBy: spelled,
-    apartBy: ({ search }) => search,
-    load: async () => (await import('./sinks/webhook-sink.ts')).createWebhookSink,
-  },
-  postgres: {
-    schemes: ['postgres:', 'postgresql:'],
-    address: postgresLabel,
-    load: async () => (await import('./sinks/postgres/postgres-sink.ts')).createPostgresSink,
-  },
-  mysql: {
-    schemes: ['mysql:', 'mariadb:'],
-    address: mysqlLabel,
-    load: async () => (await import('./sinks/mysql/mysql-sink.ts')).createMysqlSink,
-  },
-  redis: {
-    schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:'],
-    address: (url, urls) => {
-      const hosts = hostsOf(urls, isBehindSentinels(url) ? '26379' : '6379');
-      const keys = url.searchParams.get('keys');
-      return `${hosts}${url.pathname} ${keys === null ? (url.searchParams.get('stream') ?? 'catalog') : `${keys}:*`}`;
-    },
-    drops: 'maxlen',
-    load: async () => (await import('./sinks/redis-sink.ts')).createRedisSink,
-  },
-  nats: {
-    schemes: ['nats:', 'tls:'],
-    address: (url, urls) => {
-      const bucket = url.searchParams.get('kv');
-      const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
-      const stream = names.length > 0 ? names.join(' ') : 'catalog.products';
-      return `${hostsOf(urls, '4222')} ${bucket === null ? stream : `$KV.${bucket}.>`}`;
-    },
-    drops: 'max_age',
-    load: async () => (await import('./sinks/nats-sink.ts')).createNatsSink,
-  },
-  s3: {
-    schemes: ['s3:'],
-    address: (url) => {
-      const { endpoint, bucket, prefix } = s3Place(url);
-      return `${endpoint.host}${endpoint.pathname.replace(/\/$/, '')}/${bucket}/${prefix}`;
-    },
-    load: async () => (await import('./sinks/s3/s3-sink.ts')).createS3Sink,
-  },
-  module: {
-    schemes: ['module:'],
-    isPath: true,
-    address: pathOf,
-    identifiedBy: ({ searchParams }) =>
-      [...searchParams]
-        .map((option) => option.join('='))
-        .sort()
-        .join('&'),
-    load: async (url) => {
-      const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
-      if (typeof loaded.createSink !== 'function') throw new Error('it does not export a function createSink');
-      return loaded.createSink;
-    },
-  },
-};
-
 /**
  * Lists what follows the first secret option of a query: a secret that is not percent-encoded may contain an `&`.
  * @returns each text as written and decoded
@@ -173,7 +59,11 @@ function secretQuery({ protocol, search }: URL): string[] {
 }
 
 /** The texts of a setting that are secret. */
-export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkSetting> = {}): string[] {
+export function secretsOf(
+  url: URL,
+  { secret = '', headers = '' }: Partial<SinkSetting> = {},
+  kind: Pick<SinkKind, 'hasPublicUser'> = {},
+): string[] {
   const ofWebhook = [
     secret,
     ...secret.split(BETWEEN_SECRETS),
@@ -181,9 +71,7 @@ export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkS
     ...headers.split(/^.*?:|\s+/m),
   ];
   const found = [...ofWebhook, url.password, decoded(url.password)];
-  // A user name without a password is a token, except in a database.
-  if (url.password === '' && !/^(postgres|mysql|mariadb)/.test(url.protocol))
-    found.push(url.username, decoded(url.username));
+  if (url.password === '' && kind.hasPublicUser !== true) found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
   found.push(...secretQuery(url));
   // Shorter texts are ordinary words.
@@ -197,38 +85,33 @@ export function errorTextOf(error: unknown, hide: Hide): string {
 }
 
 /** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
-export function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boolean {
-  // A second question mark: the first one is in the password.
-  if (kind === 'smtp') return hash !== '' || !['', '/'].includes(pathname) || search.slice(1).includes('?');
+export function isMisparsed({ pathname, search, hash, port }: URL, isRequest = false): boolean {
   const hasAt = `${pathname}${search}${hash}`.includes('@');
-  // A webhook's path and query may contain an `@`, but with a port before it, it ends a password.
-  return /webhook|slack/.test(kind) ? port !== '' && hasAt : hash !== '' || hasAt;
+  // The path and query of a request may contain an `@`, but with a port before it, it ends a password.
+  return isRequest ? port !== '' && hasAt : hash !== '' || hasAt;
 }
 
-/** Finds the first fault of an address. @returns the message and the hint */
-function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | null {
+/** Finds the first fault of an address. */
+function faultOf(url: URL, kind: string, { isPath = false, files = [], isRequest, ...own }: SinkKind): Fault | null {
   if (isPath && url.pathname === '') return ['the path is missing', `Use ${kind}:PATH.`];
-  const named = ['sslrootcert', 'sslcert', 'sslkey', 'creds', 'ssl-ca', 'ssl-cert', 'ssl-key', 'socket'];
-  const files = named.map((option) => url.searchParams.get(option) ?? '');
-  const paths = isPath ? [url.pathname] : kind === 'webhook' ? [] : files;
+  const paths = isPath ? [url.pathname] : files.map((option) => url.searchParams.get(option) ?? '');
   const [unfit] = paths.flatMap((given) => form.path.safeParse(given).error?.issues ?? []);
   if (unfit !== undefined) return ['a path is not whole', `It ${unfit.message}.`];
   if (isPath && (url.host !== '' || url.hash !== '')) {
     return ['the address contains a host or a #', `Use ${kind}:PATH or ${kind}:/PATH, and %23 for #.`];
   }
-  if (!isPath && isMisparsed(url, kind)) return ['the address cannot be parsed', addressHint(url.href)];
-  const path = isBehindSentinels(url) ? /^\/[\w.-]+(\/\d*)?$/ : /^\/?\d*$/;
-  if (kind === 'redis' && !path.test(url.pathname)) {
-    const behind = 'redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY?stream=NAME';
-    return ['the path is not a database number', `Use redis://HOST:PORT/NUMBER?stream=NAME, or ${behind}.`];
-  }
-  if (kind === 'postgres') return placeProblem(url);
-  if (kind === 'mysql') return mysqlProblem(url);
-  return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
+  if (!isPath && isMisparsed(url, isRequest)) return ['the address cannot be parsed', addressHint(url.href)];
+  const fault = own.faultOf?.(url) ?? null;
+  return fault !== null || isPath || url.hostname !== ''
+    ? fault
+    : ['the host is missing', `Use ${url.protocol}//HOST….`];
 }
 
 /** Finds the kind of an address. @returns it, and what makes errors that name the variable but do not repeat its value */
-export function kindOf<K extends Kind<unknown>>(kinds: Readonly<Record<string, K>>, { env, url }: SinkSetting) {
+export function kindOf<K extends Kind<unknown>>(
+  kinds: Readonly<Record<string, K>>,
+  { env, url }: Pick<SinkSetting, 'env' | 'url'>,
+) {
   const invalid = (message: string, hint?: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
   const scheme = /^[a-z0-9+]+:/.exec(url)?.[0] ?? '';
@@ -236,22 +119,34 @@ export function kindOf<K extends Kind<unknown>>(kinds: Readonly<Record<string, K
   return { invalid, scheme, kind, found };
 }
 
+/** The address for the host that comes first, and for each; none if it cannot be parsed. */
+function urlsOf(address: string, kind?: SinkKind): readonly URL[] {
+  return (kind?.parse ?? hostUrls)(address);
+}
+
+/** The texts of the address of a sink that are secret. */
+export function secretsIn(url: string): string[] {
+  const { found } = kindOf(KINDS, { env: '', url });
+  const [first] = urlsOf(url, found);
+  return first === undefined ? [] : secretsOf(first, {}, found);
+}
+
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function sinkConfig(setting: SinkSetting): SinkConfig {
   const { env, name, url: text, secret, headers, proxies, again, problems = [] } = setting;
   if (problems.length > 0) throw settingsError(problems);
-  const { invalid, kind, found } = kindOf(KINDS, setting);
-  // The URL class parses host and path of known protocols only.
-  const urls = hostUrls(parsable(text.replace(/^webhook\+/, '')));
+  const { invalid, ...known } = kindOf(KINDS, setting);
+  const { kind, found } = setting.module === undefined ? known : kindOfModule(setting.module);
+  const urls = urlsOf(text, found);
   const [url] = urls;
   if (found === undefined || url === undefined) {
-    const kinds =
-      'Use jsonl:PATH, webhook+https://…, postgres://…, mysql://…, redis://…, nats://…, s3://… or module:PATH.';
-    throw invalid('its value is not a valid sink address', `${kinds} ${addressHint(text)}`);
+    const forms = Object.values(KINDS).map((one) => formsOf(one)[0]);
+    const hint = `Use ${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}. ${addressHint(text)}`;
+    throw invalid('its value is not a valid sink address', hint);
   }
-  const problem = urls.map((one) => problemOf(one, kind, found.isPath === true)).find((one) => one !== null);
-  if (problem) throw invalid(...problem);
-  const names = kind === 'module' ? [] : [...optionsIn(url).keys()];
+  const fault = urls.map((one) => faultOf(one, kind, found)).find((one) => one !== null);
+  if (fault) throw invalid(...fault);
+  const names = found.isForeign === true ? [] : [...optionsIn(url).keys()];
   if (new Set(names).size < names.length) throw invalid('the address has an option twice', 'Remove one of them.');
   const common = z.object(COMMON_OPTIONS).safeParse(Object.fromEntries(optionsIn(url)));
   if (!common.success) {
@@ -261,20 +156,19 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   const { drops = '' } = found;
   const incomparable = (why: string) =>
     invalid(`its store cannot be compared with its source: ${why}`, 'Remove verify from the address.');
-  const obstacle = url.searchParams.has(drops) ? `${drops} drops events` : INCOMPARABLE[kind];
+  const obstacle = url.searchParams.has(drops) ? `${drops} drops events` : found.incomparable;
   if (common.data.verify !== undefined && obstacle !== undefined) throw incomparable(obstacle);
   const address = found.address(url, urls);
   const further = found.identifiedBy?.(url);
   // A digest, because the text may be secret.
   const digest = further === undefined ? '' : ` ${createHash('sha256').update(further).digest('base64url')}`;
   const identity = `${address}${digest}`;
-  if (headers !== undefined && kind !== 'webhook')
+  if (headers !== undefined && found.isRequest !== true)
     throw invalid('only the requests of webhooks have headers', `Remove ${env}_HEADERS.`);
-  const mask = hiding(() => secretsOf(url, setting));
+  const mask = hiding(() => secretsOf(url, setting, found));
   // What a store says becomes a part of sentences, which terminals show.
   const hide: Hide = (said, most) => printable(mask(said, most));
-  // A module is not ours.
-  let errorText = (error: unknown) => (kind === 'module' ? hide(messageOf(error)) : errorTextOf(error, hide));
+  let errorText = (error: unknown) => (found.isForeign === true ? hide(messageOf(error)) : errorTextOf(error, hide));
   return {
     name,
     kind,
@@ -296,7 +190,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
       const create = async () => (await found.load(url))({ name, url, urls, secret, headers, proxies, hide });
       let made: Sink;
       try {
-        made = await ownSink(create, hide);
+        made = await createIsolatedSink(create, hide);
       } catch (thrown) {
         const error = explainMissing(thrown);
         const shown = errorText(error);
@@ -362,7 +256,7 @@ export function sinkConfigs(
     const other = byRight.slice(0, Math.max(0, byRight.indexOf(one))).find((earlier) => isShared(one, earlier));
     if (other === undefined) return one;
     const { name, kind, address } = one;
-    const hint = `Let ${name} have ${APART[kind] ?? 'another address'}, or remove its setting.`;
+    const hint = `Let ${name} have ${apartText(kind)}, or remove its setting.`;
     const message = `the sinks ${other.name} and ${name} have one store: ${address}`;
     return unusable(name, [new CatchwordError('CONFIG_INVALID', message, { hint })], one);
   });

@@ -8,7 +8,7 @@ import { isOfThisHistory, resume } from './resume-position.ts';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
 import { transitionAt } from './store-contents.ts';
 import { isSameMark, markSchema } from './stored-mark.ts';
-import { answerWithin } from './with-timeout.ts';
+import { withTimeout } from './with-timeout.ts';
 import { wrapListed } from './wrap-listed.ts';
 
 /**
@@ -83,7 +83,7 @@ async function open(
   const before = context.row();
   const newest = store.changes.lastSeq();
   const believed = context.markAt(before, before.cursor);
-  const opened = await answerWithin(CALL_TIMEOUT_MS, (deadline) => sink.open(believed, newest, deadline), stopping);
+  const opened = await withTimeout(CALL_TIMEOUT_MS, (deadline) => sink.open(believed, newest, deadline), stopping);
   // The module of a custom sink may return anything.
   const parsed = openedSchema.safeParse(opened);
   if (!parsed.success) throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
@@ -109,7 +109,7 @@ async function open(
   if (!isFillBegun(context) || isSameMark(mark, start))
     return { row, storesMark: mark !== null, mark: mark ?? believed };
   leased.check();
-  await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.apply?.([], [], start, deadline), stopping);
+  await withTimeout(CALL_TIMEOUT_MS, async (deadline) => sink.apply?.([], [], start, deadline), stopping);
   return { row, storesMark: mark !== null, mark: start };
 }
 
@@ -141,7 +141,7 @@ export type Session = NonNullable<Awaited<ReturnType<typeof openSession>>>;
  */
 export async function openSession(context: FeedContext) {
   const { config, clock, leased, stopping, signal } = context;
-  const sink = await answerWithin(CALL_TIMEOUT_MS, () => config.make(), stopping);
+  const sink = await withTimeout(CALL_TIMEOUT_MS, () => config.make(), stopping);
   const close = (): Promise<void> => context.closeSink(sink);
   const opened = await open(context, sink).catch(async (error: unknown) => {
     await close();
@@ -171,7 +171,7 @@ export async function openSession(context: FeedContext) {
     ...createExit(context),
     prepareNext: createPreparation(context, sink),
     /** Compares and repairs the store; `apply` below repairs it between two deliveries. */
-    listed: wrapListed(sink, (_signal, work) => answerWithin(LIST_TIMEOUT_MS, work, stopping)),
+    listed: wrapListed(sink, (_signal, work) => withTimeout(LIST_TIMEOUT_MS, work, stopping)),
     /** The last mark that the store got. */
     stored: (): Mark => stored,
     /** Whether the store has what a fill makes of it. */
@@ -185,7 +185,7 @@ export async function openSession(context: FeedContext) {
       session.inFlight = delivery;
       const call = async (deadline: AbortSignal): Promise<void> =>
         lines === null ? sink.deliver(events(), mark, deadline) : sink.deliverLines?.(lines, mark, deadline);
-      await answerWithin(CALL_TIMEOUT_MS, call, signal);
+      await withTimeout(CALL_TIMEOUT_MS, call, signal);
       stored = mark;
       session.inFlight = null;
       context.search.accepted(sink.batch.events);
@@ -208,7 +208,7 @@ export async function openSession(context: FeedContext) {
       const wasClockSetBack = now < checkedAt;
       if (!wasClockSetBack && now - checkedAt < RECHECK_MS) return;
       checkedAt = now;
-      await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.recheck?.(deadline), stopping);
+      await withTimeout(CALL_TIMEOUT_MS, async (deadline) => sink.recheck?.(deadline), stopping);
     },
   };
   return session;

@@ -5,7 +5,7 @@ import { SinkError } from './sink.ts';
  * Runs a call of a store until `signal` aborts.
  * @throws SinkError unavailable after `timeoutMs`; otherwise as `withDeadline`
  */
-export function answerWithin<Result>(
+export function withTimeout<Result>(
   timeoutMs: number,
   work: (deadline: AbortSignal) => Promise<Result>,
   signal: AbortSignal = new AbortController().signal,

@@ -1,6 +1,6 @@
 import { printable } from '../base/printable.ts';
 import { isUntold } from '../catalog/reasons.ts';
-import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
+import { type MirrorState, openRun, type SinkHealth } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { adviceFor, reasonText } from './reason-text.ts';
@@ -64,7 +64,7 @@ function heldText({ held }: MirrorState, store: Store): ProblemText {
   return { title, advice: `Nothing was removed. Look at them, then approve or reject the run: ${command}` };
 }
 
-function haltedText({ row }: SinkState, store: Store): ProblemText {
+function haltedText({ row }: SinkHealth, store: Store): ProblemText {
   const { name, state, error } = row;
   const held = heldSinkText(store, row);
   if (held !== null)
@@ -73,18 +73,18 @@ function haltedText({ row }: SinkState, store: Store): ProblemText {
   return { title: `Sink ${name} is ${state}`, advice };
 }
 
-function failingText({ row: { name, error } }: SinkState): ProblemText {
+function failingText({ row: { name, error } }: SinkHealth): ProblemText {
   const advice = `catchword tries again by itself${quoted(error)}. See: npx catchword sink list`;
   return { title: `Sink ${name} fails`, advice };
 }
 
-function behindText({ row: { name, error }, lagSeconds }: SinkState): ProblemText {
+function behindText({ row: { name, error }, lagSeconds }: SinkHealth): ProblemText {
   const why = error === null ? 'Its store is slow' : 'Its store does not answer, or a setting is wrong';
   const advice = `${why}${quoted(error)}. See: npx catchword sink list`;
   return { title: `Sink ${name} is ${duration((lagSeconds ?? 0) * 1000)} behind`, advice };
 }
 
-function differsText({ row }: SinkState): ProblemText {
+function differsText({ row }: SinkHealth): ProblemText {
   const { error = null, found = '', advice = '' } = checkJson(row) ?? {};
   const what = error === null ? 'differs from' : 'could not be compared with';
   return { title: `The store of sink ${row.name} ${what} its source`, advice: `${found}. ${advice}` };
@@ -98,7 +98,7 @@ function diskText({ disk: { free, size }, isDiskLow }: MirrorState): ProblemText
   return { title, advice: `Free space, or move CATCHWORD_DB. ${stops}` };
 }
 
-type Words = (state: MirrorState, store: Store, sink: SinkState | undefined) => ProblemText | undefined;
+type Words = (state: MirrorState, store: Store, sink: SinkHealth | undefined) => ProblemText | undefined;
 
 /** undefined if the state does not have what the problem is about. */
 const WORDS: Readonly<Record<Topic, Words>> = {

@@ -4,8 +4,8 @@ import { unusualReason } from '../relay/settle-view.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, wrongText } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
-import { answerWithin } from '../relay/with-timeout.ts';
-import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
+import { withTimeout } from '../relay/with-timeout.ts';
+import { type MirrorState, type SinkHealth, sinkHealth } from '../state/mirror-state.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
@@ -86,7 +86,7 @@ function stateOf({ sinks }: Store, row: SinkRow): SinkWord {
   return transitionAt(sinks.views(id), row) === undefined ? 'backfill' : 'reconciling';
 }
 
-export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkState) {
+export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkHealth) {
   return { state: stateOf(store, row), lag_records: lagRecords, lag_seconds: lagSeconds };
 }
 
@@ -135,7 +135,7 @@ export function seenSink(
   configs: readonly SinkConfig[] = [],
   size: StoredSize | null = null,
 ): SinkSeen {
-  const { lagRecords, lagSeconds } = row === undefined ? NO_LAG : sinkState(store, row, nowMs);
+  const { lagRecords, lagSeconds } = row === undefined ? NO_LAG : sinkHealth(store, row, nowMs);
   const { where = null, fields = null } = (row && viewAt(store.sinks.views(row.id), row.generation)) ?? {};
   return {
     store,
@@ -183,7 +183,7 @@ export async function storedSizes(configs: readonly SinkConfig[]): Promise<Reado
     const sink = await config.make().catch(() => null);
     const size = sink?.size?.bind(sink);
     if (size === undefined) return [];
-    return [[config.name, await answerWithin(SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
+    return [[config.name, await withTimeout(SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
   });
   return new Map((await Promise.all(asked)).flat());
 }

@@ -18,6 +18,8 @@ export interface SinkSetting {
   /** Which products a sink gets, and what of them: see `view/view.ts`. */
   readonly where?: string | undefined;
   readonly fields?: string | undefined;
+  /** The package, or the path of a module, that handles the address of a sink. */
+  readonly module?: string | undefined;
   readonly proxies?: ProxySettings;
   /** Why one of its variables, or a file that one names, cannot be read; absent: all were. Without an address, `url` is empty. */
   readonly problems?: readonly CatchwordError[];
@@ -91,7 +93,7 @@ const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 
 /** A variable that belongs to a sink or a channel, whose own variable is the first group. */
 export const BELONGING =
-  /^(CATCHWORD_(?:SINK_.+|NOTIFY_.+(?=_SECRET|_HEADERS)))_(?:SECRET|HEADERS|WHERE|FIELDS)(?:_FILE)?$/;
+  /^(CATCHWORD_(?:SINK_.+|NOTIFY_.+(?=_SECRET|_HEADERS)))_(?:SECRET|HEADERS|WHERE|FIELDS|MODULE)(?:_FILE)?$/;
 
 /** Variables of sinks, and all that a process reads which only delivers to them; `.env` stands for any. */
 export const OF_SINKS = /^CATCHWORD_SINK_/;
@@ -149,17 +151,18 @@ function readNamed(
         attempt(() => bare(one, given[one], schema) || secretFromFile(one, given, schema)) || undefined;
       const [url, secret, headers] = [read(env), read(`${env}_SECRET`), read(`${env}_HEADERS`)];
       // An expression may begin and end with a quote.
-      const [where, fields] =
-        prefix === 'CATCHWORD_SINK_' ? ['WHERE', 'FIELDS'].map((one) => read(`${env}_${one}`, anything)) : [];
+      const [where, fields, module] =
+        prefix === 'CATCHWORD_SINK_' ? ['WHERE', 'FIELDS', 'MODULE'].map((one) => read(`${env}_${one}`, anything)) : [];
       if (url === undefined && own.length === 0) return [];
       const problems = own.length > 0 && { problems: own };
-      return [{ env, name: name.toLowerCase(), url: url ?? '', secret, headers, where, fields, proxies, ...problems }];
+      const values = { url: url ?? '', secret, headers, where, fields, module };
+      return [{ env, name: name.toLowerCase(), ...values, proxies, ...problems }];
     };
     // A wrong setting of a sink stops nothing else.
     const own: CatchwordError[] = [];
     const found = readAll(prefix === 'CATCHWORD_SINK_' ? collecting(own) : attempt);
     const again = async () => {
-      const all = ['', '_SECRET', '_HEADERS', '_WHERE', '_FIELDS'].map((end) => `${env}${end}`);
+      const all = ['', '_SECRET', '_HEADERS', '_WHERE', '_FIELDS', '_MODULE'].map((end) => `${env}${end}`);
       return readAll((work) => work(), await withFilesAgain(environment, all))[0];
     };
     return found.map((setting) => ({ ...setting, again }));

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { iso } from '../base/iso-time.ts';
-import { INCOMPARABLE } from '../relay/check-text.ts';
+import { KINDS } from '../relay/kinds/kinds.ts';
 import { checkJson, type SinkSeen } from '../report/sink-report.ts';
 import { count, plural, roughly } from '../report/text.ts';
 import { COUNT, type Row, type Said, schemaOf, TIME, type Tone } from './shown-row.ts';
@@ -138,7 +138,7 @@ export const SINK = [
   { key: 'load_to', label: 'Load', list: 'long', schema: COUNT.nullable(), about: 'The last change of an initial load, or of a reconciliation; null: neither is under way.', value: loadTo, text: loadSaid, tone: ({ state }) => (state === 'reconciling' ? 'accent' : 'soft') },
   { key: 'gaps', label: 'Not delivered', list: 'long', schema: z.array(GAP).readonly(), about: 'Superseded changes that it never got: after one, up to another.', value: (of) => gapsOf(of).map(({ after, upTo, at }) => ({ after, up_to: upTo, at: iso(at) })), text: (of) => gapsOf(of).slice(-MOST_GAPS).map(({ after, upTo, at }) => ({ text: `superseded changes after ${count(after)} up to ${count(upTo)}`, at })), tone: warns },
   { key: 'verified', label: 'Compared with its source', schema: VERIFIED.nullable(), about: 'The last comparison of its store with its source; null before the first.', value: ({ row }) => (row === undefined ? null : checkJson(row)), text: checkSaid, tone: ({ row }) => (row !== undefined && checkJson(row)?.advice ? 'warn' : 'good') },
-  { key: 'incomparable', schema: z.string().nullable(), about: 'Why its store can never be compared; null: it can be.', value: ({ kind }) => INCOMPARABLE[kind] ?? null },
+  { key: 'incomparable', schema: z.string().nullable(), about: 'Why its store can never be compared; null: it can be.', value: ({ kind }) => KINDS[kind]?.incomparable ?? null },
   { key: 'where', label: 'Products, where', schema: z.string().nullable(), about: 'Which products it gets: an SQL expression; null: every one.', value: ({ view }) => view.where, text: ({ view }) => view.where ?? 'every product' },
   { key: 'fields', label: 'Fields', schema: z.string().nullable(), about: 'What it gets of them; null: the whole product.', value: ({ view }) => view.fields, text: ({ view }) => view.fields ?? 'the whole product' },
   { key: 'view_failures', label: 'An expression fails', schema: COUNT, about: 'How often an expression of its view failed on a product, since it has this view.', value: ({ row }) => row?.viewFailures ?? 0, text: ({ row }) => row?.viewFailures ? `${count(row.viewFailures)} times, last on ${row.viewFailure}` : null, tone: warns },

@@ -30,7 +30,7 @@ export interface StateLimits {
 export type Freshness = 'empty' | 'fresh' | 'stale' | 'clock';
 export const FRESHNESS: readonly Freshness[] = ['empty', 'fresh', 'stale', 'clock'];
 
-export type SinkState = Readonly<ReturnType<typeof sinkState>>;
+export type SinkHealth = Readonly<ReturnType<typeof sinkHealth>>;
 export type MirrorState = Readonly<ReturnType<typeof stateOf>>;
 
 /** Newest runs that are looked at. For safety: a source may be down for months. */
@@ -83,7 +83,7 @@ export function approvedTo(store: Store): number {
 }
 
 /** How far a sink is behind. */
-export function sinkState(store: Store, row: SinkRow, nowMs: number) {
+export function sinkHealth(store: Store, row: SinkRow, nowMs: number) {
   const lagRecords = store.changes.lastSeq() - row.cursor;
   const since = lagRecords > 0 ? store.changes.atFrom(row.cursor + 1) : nowMs;
   return {
@@ -133,7 +133,7 @@ export function stateOf(store: Store, nowMs: number, limits: StateLimits) {
     /** Runs whose removals wait for a decision. */
     held: recentRuns.heldIds(),
     /** Configured sinks. */
-    sinks: known.flatMap((row) => (row.configured ? [sinkState(store, row, nowMs)] : [])),
+    sinks: known.flatMap((row) => (row.configured ? [sinkHealth(store, row, nowMs)] : [])),
     /** The pause that the source asked for. */
     pause: source.pause(nowMs),
     disk: space,

@@ -1,6 +1,6 @@
 import { isUntold } from '../catalog/reasons.ts';
 import { remaining } from '../store/rows/sink-rows.ts';
-import type { MirrorState, SinkState } from './mirror-state.ts';
+import type { MirrorState, SinkHealth } from './mirror-state.ts';
 
 /*
  * Problems, by topic: the one list that `status`, the overview, metrics and notifications show. docs/notifications.md
@@ -27,7 +27,7 @@ export type Topic = (typeof TOPICS)[number];
 export interface Problem {
   readonly topic: Topic;
   /** The sink with the problem. */
-  readonly sink?: SinkState;
+  readonly sink?: SinkHealth;
   /** Minimum duration before a notification, milliseconds: less may pass by itself. */
   readonly forMs: number;
   /** False: keeps an open episode open and begins none, so that a value near its limit does not flicker. */
@@ -55,7 +55,7 @@ function isOutdated({ freshness, nowMs, firstAt, maxAgeMs }: MirrorState): boole
   return freshness === 'empty' ? firstAt !== null && nowMs - firstAt > maxAgeMs : freshness !== 'fresh';
 }
 
-function sinkProblems(sink: SinkState, limitMs: number): Found[] {
+function sinkProblems(sink: SinkHealth, limitMs: number): Found[] {
   // A paused sink is paused on purpose.
   if (sink.row.state === 'paused') return [];
   const lagMs = 1000 * (sink.lagSeconds ?? 0);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isMainThread } from 'node:worker_threads';
 import { unusable } from './file/mirror-path.ts';
 import { explain, type MirrorFile, type OpenOptions, openMirrorFile, withoutLinks } from './file/open-mirror-file.ts';
-import { createSameHistory } from './file/restore-detector.ts';
+import { createRestoreDetector } from './file/restore-detector.ts';
 import { createLease, type Holder, LEASES, thisProcess } from './schema/lease.ts';
 import { createQueries } from './schema/queries.ts';
 import { createReader } from './schema/reader.ts';
@@ -41,7 +41,7 @@ function createStore(
   // A second thread would end the locks of the first one (POSIX). Who only reads, makes no files.
   const hasLocks = given === undefined && isMainThread && !sqlite.readonly;
   const queries = createQueries(sqlite);
-  const sameHistory = createSameHistory(queries, path, incarnation);
+  const sameHistory = createRestoreDetector(queries, path, incarnation);
   const listeners = new Set<() => void>();
   const transact = createWriteTransaction(sqlite, sameFile, sameHistory, () => {
     for (const listener of listeners) listener();

@@ -119,7 +119,7 @@ function writeUnreadable(
  * together share one, because SQLite writes whole pages: a million products with random keys, applied 1,000 at a time, wrote
  * 57 GB (measured), and `BATCH_PAGES` pages at a time a small part of that. After a crash they are read again.
  */
-export function createApplier(options: ApplierOptions) {
+export function createPageApplier(options: ApplierOptions) {
   const { store, leased, clock, log, runId } = options;
   const reads = createAppliedReads(store, runId);
   const hasList = store.runs.get(runId)?.kind === 'full';
@@ -226,4 +226,4 @@ export function createApplier(options: ApplierOptions) {
   };
 }
 
-export type Applier = ReturnType<typeof createApplier>;
+export type Applier = ReturnType<typeof createPageApplier>;

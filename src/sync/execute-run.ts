@@ -4,7 +4,7 @@ import type { Run } from '../catalog/run-types.ts';
 import { isPassing } from '../client/errors/service-error.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { LeasedKeeper } from '../store/schema/writers.ts';
-import { createApplier } from './apply-page.ts';
+import { createPageApplier } from './apply-page.ts';
 import { requireUsablePass } from './check-progress.ts';
 import { ageClock, ensureLookups, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
@@ -219,12 +219,12 @@ async function execute(execution: Execution): Promise<Run> {
 }
 
 /** Executes one run at a time. @returns reads a planned or unfinished run to its end, and throws as `Keeper.run` */
-export function createExecutor(options: ExecutorOptions) {
+export function createRunExecutor(options: ExecutorOptions) {
   const { store, clock, log, settings } = options;
   const consumer: PassContext['consumer'] = { take: () => {} };
   const pruneRuns = createRunPruning(store, clock);
   return (run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> => {
-    const applier = createApplier({ ...settings, store, leased, clock, log, runId: run.id });
+    const applier = createPageApplier({ ...settings, store, leased, clock, log, runId: run.id });
     return execute({ ...options, run, leased, applier, signal, consumer, pruneRuns });
   };
 }

@@ -39,7 +39,7 @@ function errorOf(error: CatchwordError, task: FetchTask, attempt: number, hide: 
 }
 
 /** Makes one request for a page; queues retry. @param overlapMs a page that a cache kept for longer is read again */
-export function createReadWindow(
+export function createPageFetcher(
   client: CatalogClient,
   overlapMs: number,
   validate: ValidatePage = pageOf,

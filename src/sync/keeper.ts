@@ -9,7 +9,7 @@ import { needsFullRun } from '../store/rows/source-state.ts';
 import { holdLease } from '../store/schema/lease.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
-import { createExecutor, type ExecutorOptions } from './execute-run.ts';
+import { createRunExecutor, type ExecutorOptions } from './execute-run.ts';
 import { failRun, requireRun } from './finish-run.ts';
 import { firstSize } from './page-size.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -108,7 +108,7 @@ function whyOutdated(store: Store, run: Run, settings: RunSettings, nowMs: numbe
  */
 export function createKeeper(options: KeeperOptions) {
   const { store, clock, log, settings, onRun } = options;
-  const executeRun = createExecutor(options);
+  const executeRun = createRunExecutor(options);
 
   async function execute(run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> {
     onRun?.('start');

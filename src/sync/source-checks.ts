@@ -7,7 +7,7 @@ import type { Doubt } from '../catalog/reasons.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import type { Pacer } from '../pace/pacer.ts';
 import { halves, unreadableDoubt } from './failed-window.ts';
-import { createReadWindow } from './fetch-page.ts';
+import { createPageFetcher } from './fetch-page.ts';
 
 const PROBE = 14;
 /** Products of which the order is compared. */
@@ -34,7 +34,7 @@ export type SourceProbe = ReturnType<typeof createSourceProbe>;
 
 /** Answers questions about how a source behaves, with one to three requests each. */
 export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: ProbeOptions) {
-  const read = createReadWindow(client, overlapMs);
+  const read = createPageFetcher(client, overlapMs);
 
   async function ask(window: Window, more: Partial<FetchTask> = {}) {
     await pacer.acquire(signal, { patienceMs: PATIENCE_MS });

@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
-import { mysqlLayout } from '../../src/relay/sinks/mysql/mysql-layout.ts';
-import { LAYOUT } from '../../src/relay/sinks/postgres/postgres-layout.ts';
+import { formsOf, KINDS } from '../../src/relay/kinds/kinds.ts';
+import { mysqlLayout } from '../../src/relay/kinds/mysql/mysql-layout.ts';
+import { LAYOUT } from '../../src/relay/kinds/postgres/postgres-layout.ts';
+import type { SinkKind } from '../../src/relay/kinds/sink-kind.ts';
 import { CHANNEL } from '../../src/shown/shown-channel.ts';
 import { DECISION } from '../../src/shown/shown-decision.ts';
 import { PARKED } from '../../src/shown/shown-parked.ts';
@@ -120,8 +122,45 @@ function statesOfSinks(): string {
   return tableOf(['state', 'meaning', 'what to do'], lines);
 }
 
+/** The kinds of sinks, by their addresses. */
+function kindsOfSinks(): string {
+  const lines = Object.entries(KINDS).map(([kind, described]) => {
+    const forms = formsOf(described).map((one) => `\`${one}\``);
+    return [forms.join(', '), described.stores, `[stores/${kind}.md](stores/${kind}.md)`];
+  });
+  return tableOf(['address', 'stores', 'page'], lines);
+}
+
+/** The options of a kind of sinks, with those of every sink. */
+function optionsOf({ options, drops, incomparable }: SinkKind): string {
+  const own = Object.values(options).flatMap((type) => Object.entries((type as z.ZodType).meta() ?? {}));
+  const except = drops === undefined ? '' : `; not with \`${drops}\``;
+  const verify = `the store is [compared with its source](../verify.md) every seven days${except}`;
+  const all: readonly (readonly [string, unknown])[] = [
+    ...own,
+    ['refused=stop', 'the sink stops at an event that the store refuses for good, instead of parking it'],
+    ...(incomparable === undefined ? [['verify=7d', verify] as const] : []),
+  ];
+  return tableOf(
+    ['option', 'for'],
+    all.map(([written, about]) => [`\`${written}\``, String(about)]),
+  );
+}
+
+/** What tells the stores of a kind apart. */
+function identitiesOfSinks(): string {
+  return tableOf(
+    ['kind', 'compared'],
+    Object.entries(KINDS).map(([kind, { identity }]) => [`\`${kind}\``, identity]),
+  );
+}
+
 function tableText(name: string): string {
   if (name === 'sink_states') return statesOfSinks();
+  if (name === 'sink_kinds') return kindsOfSinks();
+  if (name === 'sink_identities') return identitiesOfSinks();
+  const kind = KINDS[name.replace(/_options$/, '')];
+  if (kind !== undefined && name.endsWith('_options')) return optionsOf(kind);
   const rows = SHOWN[name];
   return rows === undefined ? tableOf(['column', 'type', ''], TABLES[name] ?? []) : membersOf(rows);
 }

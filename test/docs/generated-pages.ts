@@ -1,3 +1,4 @@
+import { KINDS } from '../../src/relay/kinds/kinds.ts';
 import { errorsPage } from './errors-page.ts';
 import { withFieldTables } from './field-tables.ts';
 import { readRuleTags, renderInterface } from './interface-page.ts';
@@ -14,8 +15,8 @@ export const GENERATED_PAGES: Readonly<Record<string, (page: string) => string |
   'docs/sink-list.md': withFieldTables,
   'docs/sink-trouble.md': withFieldTables,
   'docs/status.md': withFieldTables,
-  'docs/stores/mysql.md': withFieldTables,
-  'docs/stores/postgres.md': withFieldTables,
+  'docs/sinks.md': withFieldTables,
+  ...Object.fromEntries(Object.keys(KINDS).map((kind) => [`docs/stores/${kind}.md`, withFieldTables])),
   'docs/licenses.md': licensesPage,
   'docs/dev/interface.md': (page) => renderInterface(page, readRuleTags()),
   'schemas/event.json': eventSchemaFile,

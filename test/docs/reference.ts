@@ -63,6 +63,7 @@ const SINK_OPTIONS = [
   { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook, or two' },
   { env: 'CATCHWORD_SINK_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook' },
   { env: 'CATCHWORD_SINK_<NAME>_WHERE', form: 'an SQL expression', help: 'which products a sink gets' },
+  { env: 'CATCHWORD_SINK_<NAME>_MODULE', form: 'a package, or a path', help: 'module that handles the address' },
   { env: 'CATCHWORD_SINK_<NAME>_FIELDS', form: 'a list, or an SQL expression', help: 'what it gets of each product' },
 ];
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createReadSteps, inThisThread } from '../../src/http/read-steps.ts';
-import { createSearchApart, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
+import { createSearchSubprocess, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
 import { reading } from '../operate/daemon.ts';
 import { filled } from '../support/place.ts';
 import { emptyMirror, SOURCE, serve, serveFilled } from './place.ts';
@@ -20,7 +20,7 @@ const MANY = 'w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17';
 
 function apart(db: string, options: Partial<SearchApartOptions> = {}) {
   const limits = { ...PATIENT, ...options.limits };
-  const made = createSearchApart({ db, source: SOURCE, clock: systemClock, program: PROGRAM, ...options, limits });
+  const made = createSearchSubprocess({ db, source: SOURCE, clock: systemClock, program: PROGRAM, ...options, limits });
   onTestFinished(() => made.stop());
   return made;
 }

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
-import { type AskedOptions, createAskedDecisions } from '../../src/operate/decisions/decision-queue.ts';
+import { type AskedOptions, createDecisionQueue } from '../../src/operate/decisions/decision-queue.ts';
 import { decide } from '../../src/operate/decisions/submit-decision.ts';
 import { startRunQueue } from '../../src/operate/schedule/run-queue.ts';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
@@ -28,7 +28,7 @@ async function keeping({ settings }: Place, given: Partial<AskedOptions> = {}) {
   const kept = await startKeeper({ config, clock: hastyClock, log, fetching: true });
   onTestFinished(() => kept.stop());
   const { store, keeper } = kept;
-  const decisions = createAskedDecisions({ store, keeper, clock: hastyClock, log, lookUp: async () => null, ...given });
+  const decisions = createDecisionQueue({ store, keeper, clock: hastyClock, log, lookUp: async () => null, ...given });
   return { decisions, store, lines };
 }
 

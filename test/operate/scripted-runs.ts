@@ -5,7 +5,7 @@ import { CatchwordError } from '../../src/base/errors.ts';
 import type { Run, RunKind } from '../../src/catalog/run-types.ts';
 import { selectionText } from '../../src/catalog/source-identity.ts';
 import { tickName } from '../../src/catalog/tick.ts';
-import { createAskedDecisions } from '../../src/operate/decisions/decision-queue.ts';
+import { createDecisionQueue } from '../../src/operate/decisions/decision-queue.ts';
 import { startRunQueue } from '../../src/operate/schedule/run-queue.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -81,7 +81,7 @@ export function runQueueOn(db: string, clock: HandClock, script: Script = []) {
       }
     },
   };
-  const decisions = createAskedDecisions({ store, keeper, clock, log, lookUp: async () => null });
+  const decisions = createDecisionQueue({ store, keeper, clock, log, lookUp: async () => null });
   const queue = startRunQueue({ keeper, store, clock, log, decisions });
   /** Records a decision of an operator, and wakes the queue. */
   function ask(action: string, target: string): void {

@@ -20,7 +20,7 @@ import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { watchMirror } from '../../src/store/file/watch-file.ts';
 import type { LeasedDaemon } from '../../src/store/schema/writers.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { createReadWindow } from '../../src/sync/fetch-page.ts';
+import { createPageFetcher } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type Keeper } from '../../src/sync/keeper.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
@@ -118,7 +118,7 @@ function startDaemon({ db, clock, log, client, schedule, settings, guard, watche
       reserve: (nowMs, request) => store.source.reserve(nowMs, request),
     });
     const queue = createEmbeddedQueue({
-      read: createReadWindow(client, settings.overlapMs),
+      read: createPageFetcher(client, settings.overlapMs),
       concurrency: 4,
       pacer,
       clock,

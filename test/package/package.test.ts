@@ -1,6 +1,7 @@
 // @module-tag slow
 import { execFile } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -68,6 +69,24 @@ it('the published package contains what users need, and no sources, tests, docum
   );
 });
 
+it('a package that is installed where catchword is handles an address of its own scheme', async () => {
+  const installed = join(project, 'node_modules/queue-sink');
+  mkdirSync(installed);
+  const manifest = { name: 'queue-sink', version: '1.0.0', type: 'module', exports: { import: './queue-sink.js' } };
+  writeFileSync(join(installed, 'package.json'), JSON.stringify(manifest));
+  const calls = "open: async () => null, deliver: async () => {}, close: async () => {}, check: async () => 'answers'";
+  const module = `export const createSink = () => ({ batch: { events: 1, chars: 1 }, ${calls} });`;
+  writeFileSync(join(installed, 'queue-sink.js'), module);
+  const sink = { CATCHWORD_SINK_BUS: 'queue://broker.example/topic', CATCHWORD_SINK_BUS_MODULE: 'queue-sink' };
+  const program = join(project, 'node_modules/catchword/dist/cli.js');
+  // In another directory, where no package is installed. The service is not set, so doctor fails.
+  const options = { cwd: tmpdir(), env: { PATH: process.env.PATH, ...sink } };
+  const { stdout } = (await run(process.execPath, [program, 'doctor'], options).catch((error: unknown) => error)) as {
+    readonly stdout: string;
+  };
+  expect(stdout).toContain('bus (module, queue://broker.example/topic): answers');
+});
+
 it('the published package has no link to a file, or to a heading, that it lacks', () => {
   const directory = join(project, 'node_modules/catchword');
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' });
@@ -87,7 +106,7 @@ it('the published package can be used from JavaScript', async () => {
 
 it('the published package can be used from strict TypeScript that checks all declarations and has none of Node.js', async () => {
   const script = `import type { Sink, SinkEvent } from 'catchword/sink';
-      import type { SinkCheck, SinkSubject } from 'catchword/sink-contract';
+      import type { ContractCheck, SinkSubject } from 'catchword/sink-contract';
       import { type CatchwordEvent, parseEvent } from 'catchword/events';
       import { type Mirror, type MirrorProduct, openMirror } from 'catchword/mirror';
       import { type Asset, type AssetFields, CatchwordError, type Client, type ClientOptions, createClient } from 'catchword';
@@ -97,7 +116,7 @@ it('the published package can be used from strict TypeScript that checks all dec
       export const fields: AssetFields = { copy_drm_limit: '-1', edition: 3, identifiers: { e_isbn_10: null } };
       export const title = (one: Asset): string | undefined => one.variants?.[0]?.prices?.[0]?.price;
       export const isLarge = ({ text }: SinkEvent, { batch }: Sink): boolean => text.length > batch.chars;
-      export const isOnce = ({ effectivelyOnce }: SinkSubject, { name }: SinkCheck): boolean => effectivelyOnce && name !== '';
+      export const isOnce = ({ effectivelyOnce }: SinkSubject, { name }: ContractCheck): boolean => effectivelyOnce && name !== '';
       export const titleNow = ({ data }: CatchwordEvent): string | null | undefined => data.op === 'removed' ? data.before?.title : data.product.title;
       export const extra = (text: string): unknown => parseEvent(text).data.product?.['field of one service'];
       export const price = ({ product }: MirrorProduct) => product.variants?.[0]?.prices?.[0]?.value;

@@ -1,22 +1,12 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { apartText } from '../../src/relay/kinds/kinds.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { books, configAt, fedBefore, temporaryMirror } from './feeding.ts';
 import { KINDS } from './target-kinds.ts';
 
-/** How an operator keeps two mirrors apart in one store; the others keep no mark. */
-const APART: Readonly<Record<string, string>> = {
-  jsonl: 'another address',
-  postgres: 'another table (table=NAME)',
-  redis: 'another stream (stream=NAME)',
-  rediskeys: 'another stream (stream=NAME) or prefix (keys=PREFIX)',
-  nats: 'another subject (subject=NAME)',
-  s3: 'another prefix (s3://BUCKET/PREFIX)',
-  natskv: 'another subject (subject=NAME) or bucket (kv=NAME)',
-};
-
 for (const { name, tags, start, prepare, variants } of KINDS.filter(
-  ({ name, isAvailable }) => isAvailable && name in APART,
+  ({ can, isAvailable }) => isAvailable && can.includes('mark'),
 )) {
   it(`doctor says that another mirror feeds a store of ${name}, and how to keep them apart`, {
     tags: [...tags],
@@ -34,7 +24,7 @@ for (const { name, tags, start, prepare, variants } of KINDS.filter(
     };
     expect(await checked(harness.store.path)).toMatchObject({ level: 'ok' });
     const other = temporaryMirror();
-    const refused = `was fed by another mirror: use ${APART[name]}`;
+    const refused = `was fed by another mirror: use ${apartText(configAt(target.url, target.secret).kind)}`;
     const found = { level: 'failed', text: expect.stringContaining(refused) };
     expect(await checked(other.store.path)).toMatchObject(found);
     // Before the first load this operator has no mirror yet.

@@ -15,7 +15,7 @@ function titled(count: number, version = 1, from = 0) {
 }
 
 /** Stores whose end of a fill removes what it did not deliver. */
-const ENDING = KINDS.filter(({ name }) => ['postgres', 'mysql', 'rediskeys', 'natskv', 's3'].includes(name));
+const ENDING = KINDS.filter(({ can }) => can.includes('mark') && can.includes('apply'));
 
 for (const { name: kind, isAvailable, tags, variants, start, prepare } of ENDING) {
   describe.skipIf(!isAvailable)(`the end of a fill of ${kind}`, { tags: [...tags] }, () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { markOf } from '../../src/relay/sinks/jsonl/read-tail.ts';
+import { markOf } from '../../src/relay/kinds/jsonl/read-tail.ts';
 
 const MARK = { incarnation: 'm', generation: 3, cursor: 10, at: 10, late: 4 };
 /** The second generation began at byte 100, when the file had everything up to 6. */

@@ -123,19 +123,6 @@ it('rotates by size, and compresses rotated files', async () => {
   expect((await target.read()).seqs).toEqual(numbers(1, 40));
 });
 
-it('stops at a file of another mirror until the operator resumes it', async () => {
-  const first = await fedBefore(jsonlTarget(), 5);
-  const { harness, config } = await feeding(Promise.resolve({ ...first.target, remove: async () => {} }));
-  harness.change(books(3, 2));
-  await harness.stopped(config);
-  expect(harness.sink().error).toContain('was fed by another mirror');
-  harness.takeOver();
-  await harness.caughtUp();
-  await harness.stop();
-  await harness.resume(config, books(1, 3));
-  expect((await first.target.read()).seqs).toEqual([1, 2, 3, 4, 5, 1, 2, 3, 4]);
-});
-
 it('finds a last line that is longer than one read', async () => {
   const { harness, target, config } = await feeding(jsonlTarget());
   await harness.resume(config, [{ vbid: 'L', body: JSON.stringify({ vbid: 'L', long: 'x'.repeat(200_000) }) }]);

@@ -125,8 +125,7 @@ describe('a sink that moves', () => {
   });
 });
 
-for (const { name, isAvailable, tags, variants, start, prepare } of KINDS) {
-  if (['webhook', 'example'].includes(name)) continue;
+for (const { name, isAvailable, tags, variants, start, prepare } of KINDS.filter(({ can }) => can.includes('mark'))) {
   describe.skipIf(!isAvailable)(`a store of ${name} that its sink has left`, { tags: [...tags] }, () => {
     let server: Awaited<ReturnType<TargetKind['start']>>;
     beforeAll(async () => {

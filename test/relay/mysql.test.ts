@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until, type Version } from '../../src/relay/contract/harness.ts';
+import { createConnectionLife } from '../../src/relay/kinds/connection-scope.ts';
+import { connect, MysqlError } from '../../src/relay/kinds/mysql/mysql-connection.ts';
+import { ensureLayout, resolveNames } from '../../src/relay/kinds/mysql/mysql-layout.ts';
+import { isTooMuch, mysqlTables } from '../../src/relay/kinds/mysql/mysql-table.ts';
 import type { SinkEvent } from '../../src/relay/sink.ts';
-import { createConnectionLife } from '../../src/relay/sinks/connection-scope.ts';
-import { connect, MysqlError } from '../../src/relay/sinks/mysql/mysql-connection.ts';
-import { ensureLayout, resolveNames } from '../../src/relay/sinks/mysql/mysql-layout.ts';
-import { isTooMuch, mysqlTables } from '../../src/relay/sinks/mysql/mysql-table.ts';
 import { connectMariadb, mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { books, configAt, fed, feeding } from './feeding.ts';
 import { mysqlTarget } from './targets.ts';

@@ -115,8 +115,8 @@ it('an error of catchword itself ends the process', async () => {
   const script = join(directory, 'main.mjs');
   writeFileSync(
     script,
-    `import { createConfinement } from ${JSON.stringify(join(process.cwd(), 'dist/relay/error-boundary.js'))};
-    const { confined } = createConfinement(() => console.log('failed'), (text) => text);
+    `import { createErrorBoundary } from ${JSON.stringify(join(process.cwd(), 'dist/relay/error-boundary.js'))};
+    const { confined } = createErrorBoundary(() => console.log('failed'), (text) => text);
     await confined(() => { setTimeout(() => { throw new Error('inside') }, 1); return new Promise(() => {}); })
       .catch((error) => console.log(error.message));
     setTimeout(() => { throw new Error('outside') }, 1);

@@ -201,6 +201,6 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL with a socket and TLS', { tags
 });
 
 it('an address without a user means the user of the process, also where USER is not set', async () => {
-  await import('../../src/relay/sinks/postgres/postgres-connection.ts');
+  await import('../../src/relay/kinds/postgres/postgres-connection.ts');
   expect(pg.defaults.user).toBe(process.env.USER ?? userInfo().username);
 });

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PART_NAMES } from '../../src/catalog/fields.ts';
+import { LAYOUT } from '../../src/relay/kinds/postgres/postgres-layout.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { LAYOUT } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, failsAgain, fed, fedBefore, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { smallBatches, wrapSink } from '../../src/relay/contract/harness.ts';
 import type { Mark, Sink, SinkEvent } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { startHttpProxy } from '../support/http-proxy.ts';
@@ -268,21 +268,6 @@ it('a bucket lists its products, and applies what it is given, over files of ear
     ['A', 'B', 'D'],
     ['A', 'B', 'D'],
   ]);
-});
-
-it('a bucket that another mirror has fed stays as it is, until it is taken over', async () => {
-  const { target } = await fedBefore(s3Target(store), 5);
-  const before = new Map(store.objects);
-  const other = await feeding(Promise.resolve({ ...target, remove: async () => {} }));
-  other.harness.change(books(2, 2));
-  await other.harness.stopped(other.config);
-  expect(store.objects).toEqual(before);
-  other.harness.takeOver();
-  await until('the fill has ended', () => {
-    const { mark } = manifestOf(target.prefix);
-    return mark.incarnation.startsWith(other.harness.store.incarnation) && other.harness.sink().fillEnd === 2;
-  });
-  expect((await target.read()).products).toEqual(other.harness.living());
 });
 
 it('a bucket gets changes that come one by one in few files', async () => {

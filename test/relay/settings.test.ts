@@ -103,6 +103,39 @@ it('verify= of a module that has no list is rejected', async () => {
   await (await config(`module:${file}`).make()).close();
 });
 
+it('a module handles an address of any scheme, whose credentials and options nothing shows', async () => {
+  const file = join(temporaryDirectory(), 'queue.mjs');
+  const calls = 'async open() { throw new Error("no " + url.href); }, async deliver() {}, async close() {}';
+  writeFileSync(
+    file,
+    `export const createSink = ({ url }) => ({ batch: { events: 1, chars: 1 }, ${calls}, check: async () => url.host });`,
+  );
+  const { values } = readSettings({
+    CATCHWORD_SINK_BUS: 'queue://shop:hunter2@broker.example/topic?acks=all&token=s3cr3t',
+    CATCHWORD_SINK_BUS_MODULE: file,
+  });
+  const [setting] = values.sinks;
+  if (setting === undefined) throw new Error('the sink was not read');
+  const bus = sinkConfig(setting);
+  expect(bus).toMatchObject({ name: 'bus', kind: 'module', address: 'queue://broker.example/topic' });
+  const other = { ...setting, url: setting.url.replace('hunter2', 'hunter3') };
+  expect(sinkConfig(other).identity).toBe(bus.identity);
+  expect(sinkConfig({ ...setting, url: setting.url.replace('all', 'one') }).identity).not.toBe(bus.identity);
+  const sink = await bus.make();
+  expect(await sink.check(NEVER)).toBe('broker.example');
+  const mark = { incarnation: 'a', generation: 1, cursor: 0, at: 0, late: 0 };
+  const error = await sink.open(mark, 0, NEVER).catch((thrown: unknown) => thrown);
+  expect(bus.errorText(error)).toBe('no queue://shop:[secret]@broker.example/topic?acks=all&token=[secret]');
+  await expect(
+    sinkConfig({ ...setting, again: async () => undefined, module: 'no-such-package' }).make(),
+  ).rejects.toMatchObject({
+    message: expect.stringContaining(
+      "queue://broker.example/topic cannot be used (Cannot find package 'no-such-package'",
+    ),
+  });
+  expect(() => sinkConfig({ ...setting, module: undefined })).toThrow('not a valid sink address');
+});
+
 it('lists everything that is wrong with what a module declares', async () => {
   const directory = temporaryDirectory();
   let files = 0;

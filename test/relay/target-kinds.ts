@@ -26,6 +26,11 @@ export interface TargetKind<Target extends SinkTarget = SinkTarget> {
   /** Part of a variable: `CATCHWORD_SINK_<NAME>`. */
   readonly name: string;
   readonly effectivelyOnce: boolean;
+  /**
+   * What its store can do: keep a mark, list what it has, make products as the relay says, keep all events, and be filled again
+   * if it lost everything.
+   */
+  readonly can: readonly ('mark' | 'list' | 'apply' | 'events' | 'refill')[];
   /** Options to check; the kill test uses the first. */
   readonly variants: readonly string[];
   readonly isAvailable: boolean;
@@ -41,6 +46,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
   {
     name: 'webhook',
     effectivelyOnce: false,
+    can: [],
     variants: [''],
     ...WITHOUT_SERVER,
     prepare: (_, options) => webhookTarget(undefined, options),
@@ -48,6 +54,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
   {
     name: 'postgres',
     effectivelyOnce: true,
+    can: ['mark', 'list', 'apply', 'refill'],
     variants: ['', '&removals=delete'],
     isAvailable: postgresAvailable,
     tags: ['stores'],
@@ -57,6 +64,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
   {
     name: 'mysql',
     effectivelyOnce: true,
+    can: ['mark', 'list', 'apply', 'refill'],
     variants: ['', '&removals=delete'],
     isAvailable: mariadbAvailable,
     tags: ['stores'],
@@ -66,6 +74,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
   {
     name: 'redis',
     effectivelyOnce: true,
+    can: ['mark', 'list', 'events', 'refill'],
     variants: [''],
     isAvailable: redisAvailable,
     tags: ['stores'],
@@ -75,6 +84,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
   {
     name: 'nats',
     effectivelyOnce: true,
+    can: ['mark', 'list', 'events', 'refill'],
     variants: [''],
     isAvailable: natsAvailable,
     tags: ['stores'],
@@ -105,21 +115,33 @@ export const KINDS: readonly TargetKind[] = [
   {
     name: 'jsonl',
     effectivelyOnce: true,
+    // A new file continues where the one that is gone ended.
+    can: ['mark', 'list', 'events'],
     variants: ['?rotate=20kB', ''],
     ...WITHOUT_SERVER,
     prepare: (_, options) => jsonlTarget(options),
   },
-  { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, tags: ['slow'], prepare: filesTarget },
+  {
+    name: 'example',
+    effectivelyOnce: true,
+    can: ['list', 'apply'],
+    variants: [''],
+    ...WITHOUT_SERVER,
+    tags: ['slow'],
+    prepare: filesTarget,
+  },
   ...ALL_PROXIED,
   {
     name: 's3',
     effectivelyOnce: true,
+    can: ['mark', 'list', 'apply', 'refill'],
     variants: ['&files=5', '&files=3&format=ndjson'],
     ...s3Kind(),
   },
   {
     name: 'rediskeys',
     effectivelyOnce: true,
+    can: ['mark', 'list', 'apply', 'refill'],
     variants: [''],
     isAvailable: redisAvailable,
     tags: ['stores'],
@@ -129,6 +151,7 @@ export const KINDS: readonly TargetKind[] = [
   {
     name: 'natskv',
     effectivelyOnce: true,
+    can: ['mark', 'list', 'apply', 'refill'],
     variants: [''],
     isAvailable: natsAvailable,
     tags: ['stores'],

@@ -12,7 +12,7 @@ import type { Leased } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
-import { createReadWindow } from '../../src/sync/fetch-page.ts';
+import { createPageFetcher } from '../../src/sync/fetch-page.ts';
 import { createKeeper } from '../../src/sync/keeper.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import type { SimulatedRequest, SimulatedSource } from './source.ts';
@@ -165,7 +165,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
   const comparer = createPageComparer(db);
   const queue = duplicating(
     createEmbeddedQueue({
-      read: createReadWindow(
+      read: createPageFetcher(
         source.clientFor(owner, point),
         options.settings.overlapMs,
         (bytes, task) => comparer.compare(bytes, task) ?? pageOf(bytes, task),

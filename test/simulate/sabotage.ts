@@ -548,7 +548,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/relay/jsonl.test.ts',
     'a file that another process has written to is appended to',
-    'src/relay/sinks/jsonl/append-file.ts',
+    'src/relay/kinds/jsonl/append-file.ts',
     'const { file, size } = await checked();',
     'const { file, size } = end as FileEnd;',
   ),

@@ -6,7 +6,7 @@ import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import type { Leased } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import type { Store } from '../../src/store/store.ts';
-import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
+import { type Applier, createPageApplier } from '../../src/sync/apply-page.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/keeper.ts';
@@ -45,7 +45,7 @@ function applierOf(store: Store, runId: number, leased: Leased<KeeperWriter>, ig
     ...limits,
     log: createLog('fatal'),
   } as const;
-  return createApplier({ ...settings, store, clock: systemClock, runId, leased });
+  return createPageApplier({ ...settings, store, clock: systemClock, runId, leased });
 }
 
 interface Read {

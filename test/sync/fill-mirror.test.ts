@@ -6,7 +6,7 @@ import { createLog } from '../../src/base/log.ts';
 import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import { createBinaryJson } from '../../src/store/history/binary-json.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createApplier } from '../../src/sync/apply-page.ts';
+import { createPageApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun, ensureLookups, failRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/keeper.ts';
 import { mirrorPath } from '../store/opened-store.ts';
@@ -53,7 +53,7 @@ function applied(
       lossLimit: { percent: 5 },
       log: createLog('fatal'),
     };
-    const applier = createApplier({ ...settings, store, clock, runId: run.id, leased });
+    const applier = createPageApplier({ ...settings, store, clock, runId: run.id, leased });
     const checkpoints = pages.flatMap((items, at) => {
       const window = { page: at + 1, perPage: PER_PAGE };
       const head = `"num_items":${PER_PAGE * at + items.length},"page":${at + 1},"per_page":${PER_PAGE},"total_pages":${at + 1}`;

@@ -19,7 +19,7 @@ import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { openStore, type Store, type StoreOptions } from '../../store/store.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import { startPageWorker } from '../../sync/fast/page-worker-client.ts';
-import { createReadWindow } from '../../sync/fetch-page.ts';
+import { createPageFetcher } from '../../sync/fetch-page.ts';
 import { createKeeper } from '../../sync/keeper.ts';
 import { recheck, type SampleAnswer } from '../../sync/recheck-held.ts';
 import type { RunSettings } from '../../sync/run-settings.ts';
@@ -107,7 +107,7 @@ export async function startFetcherService(
     const read = (pacer: Pacer): ReadWindow => {
       const client = createCatalogClient(config, clock, pacer);
       services.push({ name: 'client', stop: () => client.close() });
-      return createReadWindow(client, deltaOverlapMs, validate);
+      return createPageFetcher(client, deltaOverlapMs, validate);
     };
     const source = sourceId(config);
     const again = { redisUrlAgain: redisUrlAgain(config) };
@@ -127,7 +127,7 @@ function startEmbeddedQueue(
   const { concurrency, deltaOverlapMs } = config;
   const pacer = mirrorPacer({ config, clock, tell, now }, mirror);
   const client = createCatalogClient(config, clock, pacer);
-  const read = createReadWindow(client, deltaOverlapMs, validate);
+  const read = createPageFetcher(client, deltaOverlapMs, validate);
   const onRetry = ({ code, message: reason }: CatchwordError, delayMs: number): void => {
     if (delayMs <= LONG_RETRY_MS) return;
     tell({ message: 'waiting before a retry', fields: { code, reason, until: iso(clock.now() + delayMs) } });

@@ -6,7 +6,7 @@ import type { RunKind } from '../../catalog/run-types.ts';
 import { sourceId } from '../../catalog/source-identity.ts';
 import { checkExposure } from '../../http/listen.ts';
 import { startWhenPortIsFree } from '../../http/wait-for-port.ts';
-import { createAskedDecisions, watchDecisions } from '../../operate/decisions/decision-queue.ts';
+import { createDecisionQueue, watchDecisions } from '../../operate/decisions/decision-queue.ts';
 import type { ReviewOptions } from '../../operate/decisions/held-run-review.ts';
 import { channelConfig } from '../../operate/incidents/channel-config.ts';
 import { notifierSettings, startNotifier } from '../../operate/incidents/notifier.ts';
@@ -83,7 +83,7 @@ function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Ser
 function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, options: RoleOptions) {
   const { config, clock, log } = options;
   const lookUp: ReviewOptions['lookUp'] = (runId, most, signal) => lookUpHeld(options, store, runId, most, signal);
-  const decisions = createAskedDecisions({ store, keeper, clock, log, lookUp });
+  const decisions = createDecisionQueue({ store, keeper, clock, log, lookUp });
   const runQueue = startRunQueue({ keeper, store, clock, log, decisions });
   const watch = watchDecisions(decisions, { clock, log }, runQueue.wake);
   if (needsFullRun(store)) runQueue.submit({ kind: 'full' });

@@ -33,9 +33,9 @@ function kindOf(target: string): RunKind {
   return target === 'full' ? 'full' : 'delta';
 }
 
-export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
+export type AskedDecisions = ReturnType<typeof createDecisionQueue>;
 
-export function createAskedDecisions({ store, keeper, clock, log, lookUp }: AskedOptions) {
+export function createDecisionQueue({ store, keeper, clock, log, lookUp }: AskedOptions) {
   const reviews = createReviews({ store, clock, log, lookUp });
   const fail = (row: ActionRow, why: string) => store.request((writer) => reviews.end(writer, row, 'failed', why));
 

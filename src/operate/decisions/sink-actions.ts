@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CatchwordError, usageError } from '../../base/errors.ts';
-import { INCOMPARABLE } from '../../relay/check-text.ts';
+import { KINDS } from '../../relay/kinds/kinds.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { viewAt } from '../../relay/store-contents.ts';
 import { approveCommand, heldSinkText, holdNumber } from '../../report/sink-report.ts';
@@ -129,7 +129,7 @@ function askCheck(
   action: Extract<SinkAction, `verify${string}` | `repair${string}`>,
 ): string {
   const impossible = (why: string, hint: string) => usageError(`${name} cannot be compared: ${why}`, hint);
-  const incomparable = INCOMPARABLE[kind];
+  const incomparable = KINDS[kind]?.incomparable;
   if (incomparable !== undefined) throw impossible(incomparable, 'See docs/verify.md.');
   if (state !== 'running') throw impossible(`it is ${state}`, 'Let it go on first, see: npx catchword sink list.');
   if (needsFullRun(store)) throw impossible('the mirror is not complete', 'Complete it first: npx catchword sync.');

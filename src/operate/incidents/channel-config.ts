@@ -2,29 +2,42 @@ import { CatchwordError } from '../../base/errors.ts';
 import { decoded } from '../../base/percent-decode.ts';
 import { printable } from '../../base/printable.ts';
 import { hiding } from '../../base/redact.ts';
-import { createConfinement } from '../../relay/error-boundary.ts';
-import { type Configured, errorTextOf, isMisparsed, type Kind, kindOf, secretsOf } from '../../relay/sink-config.ts';
+import { createErrorBoundary } from '../../relay/error-boundary.ts';
+import type { Kind } from '../../relay/kinds/sink-kind.ts';
+import { type Configured, errorTextOf, isMisparsed, kindOf, secretsOf } from '../../relay/sink-config.ts';
 import { addressHint, ENCODE } from '../../relay/sink-options.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import type { ChannelFactory, Send } from './channel.ts';
 
 export type ChannelConfig = Configured<Send>;
 
-const KINDS: Readonly<Record<string, Kind<ChannelFactory>>> = {
+interface ChannelKind extends Kind<ChannelFactory> {
+  /** Whether a part of the password was parsed as host, port or path. */
+  isTorn(url: URL): boolean;
+}
+
+const isTornRequest = (url: URL): boolean => isMisparsed(url, true);
+
+const KINDS: Readonly<Record<string, ChannelKind>> = {
   webhook: {
     schemes: ['webhook+https:', 'webhook+http:'],
     // The path and query of a webhook are often secret.
     address: ({ origin }) => origin,
+    isTorn: isTornRequest,
     load: async () => (await import('./channels/http-channel.ts')).createWebhookChannel,
   },
   slack: {
     schemes: ['slack+https:', 'slack+http:'],
     address: ({ origin }) => origin,
+    isTorn: isTornRequest,
     load: async () => (await import('./channels/http-channel.ts')).createSlackChannel,
   },
   smtp: {
     schemes: ['smtp:', 'smtps:'],
     address: ({ hostname, port, protocol }) => `${hostname}:${port || (protocol === 'smtps:' ? '465' : '587')}`,
+    // A second question mark: the first one is in the password.
+    isTorn: ({ hash, pathname, search }) =>
+      hash !== '' || !['', '/'].includes(pathname) || search.slice(1).includes('?'),
     load: async () => (await import('./channels/smtp-channel.ts')).createSmtpChannel,
   },
 };
@@ -40,7 +53,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
     throw invalid('its value is not a valid address of a channel', `${kinds} ${addressHint(text)}`);
   }
   const url = new URL(plain);
-  if (isMisparsed(url, kind)) throw invalid('the address cannot be parsed', ENCODE);
+  if (found.isTorn(url)) throw invalid('the address cannot be parsed', ENCODE);
   if (url.hostname === '') throw invalid('the host is missing', `Use ${scheme}//HOST….`);
   const [user, password] = [decoded(url.username), decoded(url.password)];
   // As mail servers get a password, and may repeat it.
@@ -66,7 +79,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
       }
       try {
         const send = (await found.load(url))({ url, secret, headers, proxies, hide });
-        const { confined } = createConfinement(() => {}, hide);
+        const { confined } = createErrorBoundary(() => {}, hide);
         return (message, signal) => confined(() => send(message, signal));
       } catch (error) {
         throw invalid(errorText(error), error instanceof CatchwordError ? error.hint : undefined);

@@ -41,7 +41,7 @@ function older(ages: Ages, topics: readonly { readonly topic: string }[]): Ages 
  * Makes the check, to be called every CHECK_MS.
  * @throws CatchwordError LEASE_LOST, or another error of the mirror; nothing was written
  */
-export function createWatch({ store, leased, clock, log, channels, ...options }: WatchOptions): () => void {
+export function createIncidentTracker({ store, leased, clock, log, channels, ...options }: WatchOptions): () => void {
   let present: Ages = new Map();
   let absent: Ages = new Map();
   let pointAt: number | null = null;

@@ -5,7 +5,7 @@ import type { Config } from '../../settings/config.ts';
 import type { StateLimits } from '../../state/mirror-state.ts';
 import { type ChannelConfig, channelConfig } from './channel-config.ts';
 import { type DeliverOptions, deliver } from './deliver.ts';
-import { CHECK_MS, createWatch } from './incident-tracker.ts';
+import { CHECK_MS, createIncidentTracker } from './incident-tracker.ts';
 
 export interface NotifierOptions extends DeliverOptions, StateLimits {
   readonly channels: readonly ChannelConfig[];
@@ -24,7 +24,7 @@ export function notifierSettings({ channels, readyMaxAgeMs, minFreeBytes, behind
 export function startNotifier(options: NotifierOptions): Service {
   const { leased, clock, log, channels } = options;
   const names = channels.map(({ name }) => name);
-  const check = createWatch({ ...options, channels: names });
+  const check = createIncidentTracker({ ...options, channels: names });
   const delivering = new Map<string, Promise<void>>();
   let isLost = false;
   let hasChannels = false;

@@ -5,7 +5,7 @@ import { createLog, errorFields, type Logger } from '../../base/log.ts';
 import { reasonOf } from '../../base/redis-place.ts';
 import { createTrouble } from '../../base/trouble.ts';
 import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page-types.ts';
-import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
+import { createLearnedRate, type LearnedLimit } from '../../pace/learned-rate.ts';
 import type { Pace } from '../../pace/pace.ts';
 import type { PageQueue, ValidatePage } from '../queue-port.ts';
 import { createRedisTrouble } from '../redis-trouble.ts';
@@ -29,7 +29,7 @@ import { createStatedPace } from './redis-pace.ts';
 type Handle = (outcome: FetchOutcome) => Promise<void>;
 
 /** Delivers outcomes to the keeper of `mirror`, one at a time, in the order of arrival. */
-function createDelivery({ mirror, clock, log }: BullQueueOptions, learner: ReturnType<typeof createLearner>) {
+function createDelivery({ mirror, clock, log }: BullQueueOptions, learner: ReturnType<typeof createLearnedRate>) {
   const trouble = createTrouble({ clock, log, level: 'error', wrong: 'a fetched page was not applied' });
   let taker: Handle | undefined;
   /** Runs whose tasks this keeper has asked for. Another queue of the mirror may look up products of a held run. */
@@ -171,7 +171,7 @@ function createFetcherWatch(fetchQueue: Queue, log: Logger): () => Promise<void>
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
   const { redisUrl, clock, log, mirror, learned, pace, onRateLimited, isTemporary } = options;
   const { trouble = createRedisTrouble(options) } = options;
-  const learner = createLearner(clock, learned);
+  const learner = createLearnedRate(clock, learned);
   await checkRedis(redisUrl);
   const names = queueNames(options);
   // Silent, because the worker's connection logs an outage already.

@@ -307,7 +307,7 @@ const INTERRUPTING: ReadonlySet<string> = new Set([
   'goes on when its connection ended while it was idle, in deliveries and comparisons',
 ]);
 
-export type SinkCheck = ReturnType<typeof sinkChecks>[number];
+export type ContractCheck = ReturnType<typeof sinkChecks>[number];
 
 /** The checks for one kind of sink. Each one prepares a store and removes it. */
 export function sinkChecks(subject: SinkSubject) {

@@ -1,8 +1,9 @@
 import { CatchwordError } from '../../base/errors.ts';
 import type { SinkSetting } from '../../settings/config.ts';
+import { KINDS } from '../kinds/kinds.ts';
 import type { Mark, Sink } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
-import { answerWithin } from '../with-timeout.ts';
+import { withTimeout } from '../with-timeout.ts';
 import { sinkChecks } from './checks.ts';
 import { isOfContract } from './harness.ts';
 
@@ -18,7 +19,7 @@ export interface Tried {
 
 /** @throws CatchwordError SINK_CONFLICT if the store has data of others, or could not be removed; what the store throws */
 async function requireScratch({ kind }: SinkConfig, sink: Sink, signal: AbortSignal): Promise<void> {
-  if (sink.drop === undefined && kind !== 'webhook') {
+  if (sink.drop === undefined && KINDS[kind]?.incomparable === undefined) {
     const problem = 'a check would find what the one before has left. Let the module have a drop(), see catchword/sink';
     throw new CatchwordError('SINK_CONFLICT', problem);
   }
@@ -67,7 +68,7 @@ export async function* tryStore(setting: SinkSetting, signal: AbortSignal): Asyn
   async function withSink(work: (sink: Sink, deadline: AbortSignal) => Promise<void>): Promise<void> {
     const sink = await config.make();
     try {
-      await answerWithin(CALL_TIMEOUT_MS, (deadline) => work(sink, deadline));
+      await withTimeout(CALL_TIMEOUT_MS, (deadline) => work(sink, deadline));
     } finally {
       await sink.close();
     }

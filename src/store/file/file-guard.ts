@@ -1,7 +1,7 @@
 import { type BigIntStats, closeSync, openSync, readSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { createQueries } from '../schema/queries.ts';
-import { type CheckContent, createFileIdentity } from './inode-check.ts';
+import { type CheckContent, createInodeCheck } from './inode-check.ts';
 import { lookAt } from './mirror-path.ts';
 
 const PAUSE_MS = 20;
@@ -78,7 +78,7 @@ function saltOf(wal: string): string {
       closeSync(file);
     }
   } catch {
-    // Whether the WAL is there at all, `createFileIdentity` checks.
+    // Whether the WAL is there at all, `createInodeCheck` checks.
     return '';
   }
 }
@@ -118,7 +118,7 @@ function createFileStates(sqlite: Database, path: string, real: string) {
   };
 }
 
-export type SameFile = ReturnType<typeof createSameFile>;
+export type SameFile = ReturnType<typeof createFileGuard>;
 
 /**
  * Compares the open files with the files at their paths, so that nothing is written to a file that has no name any more.
@@ -134,16 +134,16 @@ export type SameFile = ReturnType<typeof createSameFile>;
  * complete. Nothing waits for that. This process forgets the pages that it has in memory, so that it knows no more than
  * one that is started now, and goes on, while the content is checked: only if the file and the WAL do not fit together,
  * or the WAL is another one, the file is another one. Until then the WAL is not moved into the file.
- * @param real, opened, checkApart as `createFileIdentity`
+ * @param real, opened, checkApart as `createInodeCheck`
  */
-export function createSameFile(
+export function createFileGuard(
   sqlite: Database,
   path: string,
   real: string,
   opened: string | null,
   checkApart?: CheckContent,
 ) {
-  const identity = createFileIdentity(path, real, opened, sqlite.readonly, checkApart);
+  const identity = createInodeCheck(path, real, opened, sqlite.readonly, checkApart);
   const states = createFileStates(sqlite, path, real);
   let progress: Progress = { frames: -1, moved: -1, salt: '', version: -1 };
   let file = NOTHING;

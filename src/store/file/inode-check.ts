@@ -61,7 +61,7 @@ export function isSound(real: string): boolean {
  * @param isReadonly this user may only read the file, so the WAL is not set aside
  * @param checkApart checks the content; default: this thread does
  */
-export function createFileIdentity(
+export function createInodeCheck(
   path: string,
   real: string,
   opened: string | null,

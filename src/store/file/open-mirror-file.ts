@@ -9,7 +9,7 @@ import { PACKAGE } from '../../version.ts';
 import { drizzle, migrate } from '../schema/drizzle.ts';
 import { ensureProductViews } from '../schema/product-views.ts';
 import { openSqlite, preparedOnce } from '../schema/statements.ts';
-import { createSameFile, pause, type SameFile } from './file-guard.ts';
+import { createFileGuard, pause, type SameFile } from './file-guard.ts';
 import { type CheckContent, nameOf } from './inode-check.ts';
 import {
   busy,
@@ -245,7 +245,7 @@ export function openMirrorFile(
       if (nameOf(path) !== opened) {
         throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
       }
-      const sameFile = createSameFile(sqlite, path, real, opened, checkContent);
+      const sameFile = createFileGuard(sqlite, path, real, opened, checkContent);
       return { path, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
     } catch (error) {
       opening?.close();

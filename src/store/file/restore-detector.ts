@@ -3,7 +3,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { eraSql, LAST_SEQ } from '../rows/changes.ts';
 import type { Queries } from '../schema/queries.ts';
 
-export type SameHistory = ReturnType<typeof createSameHistory>;
+export type SameHistory = ReturnType<typeof createRestoreDetector>;
 
 interface Seen {
   readonly seq: number;
@@ -19,7 +19,7 @@ export function isOtherSchema(error: unknown): boolean {
  * Detects a backup that SQLite itself restored into the open file (`.restore`): it keeps its name, but holds another mirror,
  * or not the newest change that this process has seen. Writing on would be based on changes that are lost.
  */
-export function createSameHistory({ row }: Queries, path: string, incarnation: string) {
+export function createRestoreDetector({ row }: Queries, path: string, incarnation: string) {
   const read = row<[seen: number], Seen & { incarnation: string | null; eraSeen: string | null }>(
     `SELECT (SELECT incarnation FROM mirror WHERE id = 1) AS incarnation, ${eraSql('?')} AS eraSeen,
        ${LAST_SEQ} AS seq, ${eraSql(LAST_SEQ)} AS era`,

@@ -117,7 +117,7 @@ function createKeptWalks() {
 }
 
 /** Makes a function that returns the body of a change's product right after the change (of a removal: before it). */
-export function createFormerBodies(store: Reader): (change: HeadedChange) => string {
+export function createBodyHistory(store: Reader): (change: HeadedChange) => string {
   const walks = createKeptWalks();
 
   return ({ seq, productId, headSeq, headBody }) => {

@@ -7,7 +7,7 @@ import type { ChangeFilter, RunKind } from '../../catalog/run-types.ts';
 import type { ChangeRow, HeadedChange } from '../rows/changes.ts';
 import type { ProductRow } from '../rows/product-rows.ts';
 import type { Reader } from '../schema/reader.ts';
-import { changesBack, createFormerBodies } from './body-history.ts';
+import { changesBack, createBodyHistory } from './body-history.ts';
 import { createEventTexts, type Span } from './event-texts.ts';
 import type { LineRange } from './made-lines.ts';
 
@@ -36,7 +36,7 @@ export type History = ReturnType<typeof createHistory>;
 /** Reads the change log together with the products as they were. */
 export function createHistory(store: Reader) {
   const kinds = new Map<number, RunKind>();
-  const bodyAfter = createFormerBodies(store);
+  const bodyAfter = createBodyHistory(store);
 
   function causeOf(runId: number): RunKind {
     const known = kinds.get(runId) ?? store.runs.get(runId)?.kind ?? 'full';

@@ -16,10 +16,10 @@ const KEPT = 10_000;
 
 const COLUMNS = 'id, at, who, action, target, argument, state, outcome, ended_at AS endedAt';
 
-type ActionReader = ReturnType<typeof createActionReader>;
+type ActionReader = ReturnType<typeof createDecisionReader>;
 
 /** Reads decisions. The table is small and has no index: `list` and `of` stop at the last row that they return. */
-export function createActionReader({ row, rows }: Queries) {
+export function createDecisionReader({ row, rows }: Queries) {
   const list = inRange((order) =>
     rows<[Required<Range> & { limit: number; only: string }], ActionRow>(
       `SELECT ${COLUMNS} FROM actions WHERE id < :before AND id > :after
@@ -44,7 +44,7 @@ export function createActionReader({ row, rows }: Queries) {
   };
 }
 
-export function createActionWriter({ number, write }: Queries, reader: ActionReader) {
+export function createDecisionWriter({ number, write }: Queries, reader: ActionReader) {
   const add = number<[NewAction]>(
     `INSERT INTO actions (at, who, action, target, argument, state, outcome, ended_at)
      VALUES (:at, :who, :action, :target, :argument, :state, :outcome, :endedAt) RETURNING id`,

@@ -12,10 +12,10 @@ export interface Retry {
   readonly reason: string;
 }
 
-export type ScheduleReader = ReturnType<typeof createScheduleReader>;
+export type ScheduleReader = ReturnType<typeof createTickReader>;
 
 /** Which scheduled moments were served, and which failed run is to be retried. */
-export function createScheduleReader({ row, value }: Queries) {
+export function createTickReader({ row, value }: Queries) {
   const served = value<[{ kind: RunKind }], number | null>(
     `SELECT coalesce(
        (SELECT served_at FROM schedule_ticks WHERE kind = :kind),
@@ -38,7 +38,7 @@ export function createScheduleReader({ row, value }: Queries) {
 }
 
 /** Every process may write the schedule, without a lease. Each call is one transaction. */
-export function createScheduleWriter({ write }: Queries, reader: ScheduleReader, transact: Transact) {
+export function createTickWriter({ write }: Queries, reader: ScheduleReader, transact: Transact) {
   const setServed = (pick: 'max' | 'min') =>
     write<[kind: RunKind, atMs: number]>(
       `INSERT INTO schedule_ticks (kind, served_at) VALUES (?, ?)

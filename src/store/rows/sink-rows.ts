@@ -5,8 +5,8 @@ import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
 import {
   type CheckCounts,
-  type Difference,
   type parked as parkedEvents,
+  type StoreDifference,
   type sinkGaps,
   sinks,
   sinkViews,
@@ -35,7 +35,7 @@ export function holdsLog({ configured, state }: Pick<SinkRow, 'configured' | 'st
 }
 
 /** How many products of a store still differ after a comparison. */
-export function remaining(counts: Pick<CheckCounts, Difference | 'repaired'>): number {
+export function remaining(counts: Pick<CheckCounts, StoreDifference | 'repaired'>): number {
   const { differing, missing, extra, repaired } = counts;
   return differing + missing + extra - repaired;
 }

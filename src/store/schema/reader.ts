@@ -2,13 +2,13 @@ import type { MirrorFile } from '../file/open-mirror-file.ts';
 import { createLineReader } from '../history/made-lines.ts';
 import { createSearch } from '../history/search.ts';
 import { createChangeReader } from '../rows/changes.ts';
-import { createActionReader } from '../rows/decision-rows.ts';
-import { createEpisodeReader } from '../rows/incident-rows.ts';
+import { createDecisionReader } from '../rows/decision-rows.ts';
+import { createIncidentReader } from '../rows/incident-rows.ts';
 import { createProductReader } from '../rows/product-rows.ts';
 import { createRecentRunReader } from '../rows/recent-runs.ts';
 import { createRemovalReader } from '../rows/removals.ts';
 import { createRunReader } from '../rows/runs.ts';
-import { createScheduleReader } from '../rows/served-ticks.ts';
+import { createTickReader } from '../rows/served-ticks.ts';
 import { createPointReader } from '../rows/sink-points.ts';
 import { createSinkReader } from '../rows/sink-rows.ts';
 import { createSourceReader, createWatermarkReader } from '../rows/source-state.ts';
@@ -29,11 +29,11 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     recentRuns: createRecentRunReader(queries),
     removals: createRemovalReader(queries, products),
     sinks: createSinkReader(queries, orm),
-    schedule: createScheduleReader(queries),
+    schedule: createTickReader(queries),
     source: createSourceReader(queries),
     search: createSearch(queries),
-    actions: createActionReader(queries),
-    episodes: createEpisodeReader(queries),
+    actions: createDecisionReader(queries),
+    episodes: createIncidentReader(queries),
     points: createPointReader(queries),
   };
 }

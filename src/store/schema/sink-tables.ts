@@ -44,15 +44,15 @@ export interface CheckRequest {
 }
 
 /** What was wrong with a product: another content, not there, or there although its source does not have it. */
-export type Difference = 'differing' | 'missing' | 'extra';
+export type StoreDifference = 'differing' | 'missing' | 'extra';
 
 /** The counts of a comparison, in products. */
-export type CheckCounts = Readonly<Record<'same' | Difference | 'repaired' | 'held' | 'notJudged', number>>;
+export type CheckCounts = Readonly<Record<'same' | StoreDifference | 'repaired' | 'held' | 'notJudged', number>>;
 
 /** A product that was wrong. `differs`: the columns or parts with another content, for people. */
 export interface CheckExample {
   readonly vbid: string;
-  readonly difference: Difference;
+  readonly difference: StoreDifference;
   readonly differs: readonly string[];
 }
 

@@ -1,11 +1,11 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { createChangeWriter } from '../rows/changes.ts';
-import { createActionWriter } from '../rows/decision-rows.ts';
-import { createEpisodeWriter } from '../rows/incident-rows.ts';
+import { createDecisionWriter } from '../rows/decision-rows.ts';
+import { createIncidentWriter } from '../rows/incident-rows.ts';
 import { createProductWriter, type ProductReader, type ProductWriter } from '../rows/product-rows.ts';
 import { createRemovalWriter, type RemovalReader, type RemovalWriter } from '../rows/removals.ts';
 import type { RunReader } from '../rows/runs.ts';
-import { createScheduleWriter } from '../rows/served-ticks.ts';
+import { createTickWriter } from '../rows/served-ticks.ts';
 import { createPointWriter } from '../rows/sink-points.ts';
 import { createPaceWriter, createSourceWriter, createWatermarkWriter } from '../rows/source-state.ts';
 import { createRunWriter, type RunWriter } from '../rows/write-runs.ts';
@@ -34,8 +34,8 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
   const changes = createChangeWriter(queries, reader.changes);
   const runs = createRunWriter(queries, orm, reader.runs);
   const removals = createRemovalWriter(queries, reader.removals, products, changes);
-  const schedule = createScheduleWriter(queries, reader.schedule, transact);
-  const actions = createActionWriter(queries, reader.actions);
+  const schedule = createTickWriter(queries, reader.schedule, transact);
+  const actions = createDecisionWriter(queries, reader.actions);
   const pace = createPaceWriter(queries, reader.source, transact);
   return {
     keeper: {
@@ -53,7 +53,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
     relay: { ...reader, sinks: createSinkWriter(queries, reader.sinks) },
     daemon: {
       ...reader,
-      episodes: createEpisodeWriter(queries, reader.episodes),
+      episodes: createIncidentWriter(queries, reader.episodes),
       points: createPointWriter(queries, reader.points),
     },
     request: {

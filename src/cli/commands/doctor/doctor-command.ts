@@ -8,7 +8,7 @@ import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { requireOwnMark } from '../../../relay/resume-position.ts';
 import type { Mark } from '../../../relay/sink.ts';
 import { type SinkConfig, sinkConfig, sinkConfigs } from '../../../relay/sink-config.ts';
-import { answerWithin } from '../../../relay/with-timeout.ts';
+import { withTimeout } from '../../../relay/with-timeout.ts';
 import { type Colours, plural, size } from '../../../report/text.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../../settings/config.ts';
 import { unknownSettings } from '../../../settings/unknown-settings.ts';
@@ -87,7 +87,7 @@ function examineProxies(config: Config, sinks: readonly SinkSetting[]): Finding[
     ...channels.map(({ name, url }) => [`channel ${name}`, url] as const),
   ];
   return targets.flatMap(([what, given = '']) => {
-    const url = given.replace(/^(webhook|slack)\+/, '');
+    const url = given.replace(/^\w+\+(?=https?:)/, '');
     if (!/^https?:/.test(url)) return [];
     const proxy = proxyFor(new URL(url), config);
     return { check: 'proxy', ...ok(`${what}: ${proxy === null ? 'none' : `${proxy.name} (${proxy.setting})`}`) };
@@ -124,7 +124,7 @@ async function checkSink(
     const isFed = (row: SinkRow): boolean =>
       configs.some(({ name, identity }) => name === row.name && ['', row.identity].includes(identity));
     const check = (mark: Mark) => mirror !== undefined && requireOwnMark(mirror, config, mark, isFed);
-    return ok(`${about}: ${await answerWithin(SINK_TIMEOUT_MS, (deadline) => sink.check(deadline, check))}`);
+    return ok(`${about}: ${await withTimeout(SINK_TIMEOUT_MS, (deadline) => sink.check(deadline, check))}`);
   } catch (error) {
     const text = `${about}: ${config.errorText(error)}`;
     return failed(text, `Check ${setting.env}, and the store that it names.`);

@@ -1,8 +1,6 @@
 import { usageError } from '../../../base/errors.ts';
-import { hostUrls } from '../../../base/host-urls.ts';
 import type { Tried } from '../../../relay/contract/try-store.ts';
-import { secretsOf, sinkConfig } from '../../../relay/sink-config.ts';
-import { parsable } from '../../../relay/sinks/postgres/postgres-address.ts';
+import { secretsIn, sinkConfig } from '../../../relay/sink-config.ts';
 import { loadSettings } from './checked-settings.ts';
 import type { CommandContext } from './command-context.ts';
 import { colours, type JsonOption, print, printLine } from './output-format.ts';
@@ -12,8 +10,7 @@ const SECRET = '{secret}';
 /** @throws CatchwordError USAGE if the command line has a secret, which every user of the machine can read */
 function requireNoSecret(address: string): void {
   // Too short to be a secret.
-  const [url] = hostUrls(parsable(address.replaceAll(SECRET, '***').replace(/^webhook\+/, '')));
-  if (url === undefined || secretsOf(url).length === 0) return;
+  if (secretsIn(address.replaceAll(SECRET, '***')).length === 0) return;
   const hint = `Write ${SECRET} in its place, and set CATCHWORD_CONTRACT_SECRET, or CATCHWORD_CONTRACT_SECRET_FILE.`;
   throw usageError('the address has a secret, which other users of this machine can read there', hint);
 }

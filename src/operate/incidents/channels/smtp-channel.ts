@@ -7,7 +7,7 @@ import { decoded } from '../../../base/percent-decode.ts';
 import type { Hide } from '../../../base/redact.ts';
 import { SinkError } from '../../../relay/sink.ts';
 import { readOptions } from '../../../relay/sink-options.ts';
-import { answerWithin } from '../../../relay/with-timeout.ts';
+import { withTimeout } from '../../../relay/with-timeout.ts';
 import type { ChannelFactory } from '../channel.ts';
 
 /*
@@ -87,7 +87,7 @@ export const createSmtpChannel: ChannelFactory = ({ url, hide }) => {
       headers: { 'Auto-Submitted': 'auto-generated' },
     };
     try {
-      const sent = await answerWithin(
+      const sent = await withTimeout(
         TIMEOUT_MS,
         (deadline) => createTransport(transport).sendMail({ ...mail, signal: deadline }),
         signal,

@@ -6,14 +6,8 @@ import { type ConnectedStore, createConnectedSink } from '../connected-sink.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
 import { openTable, type SqlTables, tryToWrite } from './sink-table.ts';
 import { type Dialect, listTables } from './sql-digests.ts';
-import {
-  allTables,
-  inTransaction,
-  type SqlClient,
-  TABLE_OPTIONS,
-  type TableNames,
-  type TableOptions,
-} from './table-layout.ts';
+import { allTables, inTransaction, type SqlClient, type TableNames, type TableOptions } from './table-layout.ts';
+import { TABLE_OPTIONS } from './table-options.ts';
 
 /** What one kind of database has for a sink. */
 interface SqlServer<Db extends SqlClient, Changes, Followed extends z.ZodRawShape>

@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
-import { isBehindSentinels } from '../../base/host-urls.ts';
-import { decoded } from '../../base/percent-decode.ts';
-import { reasonOf, redisPlace } from '../../base/redis-place.ts';
-import { type Mark, SinkError, type SinkSettings } from '../sink.ts';
-import { isSameMark, markSchema } from '../stored-mark.ts';
-import type { ConnectionLife } from './connection-scope.ts';
+import { isBehindSentinels } from '../../../base/host-urls.ts';
+import { decoded } from '../../../base/percent-decode.ts';
+import { reasonOf, redisPlace } from '../../../base/redis-place.ts';
+import { type Mark, SinkError, type SinkSettings } from '../../sink.ts';
+import { isSameMark, markSchema } from '../../stored-mark.ts';
+import type { ConnectionLife } from '../connection-scope.ts';
 
 /* What both kinds of Redis sinks share: the connection, and the mark in a hash that their scripts compare and move. */
 

@@ -6,18 +6,14 @@ import {
   type OrderedConsumerOptions,
   type StreamState,
 } from '@nats-io/jetstream';
-import * as z from 'zod';
-import { type Mark, SinkError, type SinkEvent } from '../sink.ts';
-import { bucketOf } from '../store-digest.ts';
-import type { Listed } from '../wrap-listed.ts';
+import { type Mark, SinkError, type SinkEvent } from '../../sink.ts';
+import { bucketOf } from '../../store-digest.ts';
+import type { Listed } from '../../wrap-listed.ts';
 
 /*
  * A key-value bucket as every client of NATS knows it: a stream that keeps the newest message of each subject, and a subject
  * for each key. A removed key has a message without data, which says so in a header.
  */
-
-/** The option `kv`. */
-export const bucketOption = z.string().regex(/^[\w-]+$/, 'a name of letters, digits, - and _');
 
 /** A message to publish. */
 export interface Message {

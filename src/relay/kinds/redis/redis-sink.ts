@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis';
-import * as z from 'zod';
-import { isBehindSentinels, SENTINEL_OPTIONS } from '../../base/host-urls.ts';
-import { reasonOf } from '../../base/redis-place.ts';
-import { type EventLines, type Mark, SinkError, type SinkFactory } from '../sink.ts';
-import { excludeOptions, readOptions, sizeText, wholeOption } from '../sink-options.ts';
-import { markAtStart } from '../stored-mark.ts';
-import { createTextSink, type OpenStore } from './connected-sink.ts';
-import { listFolded, trimmedError } from './folded-events.ts';
-import { createRedisKeysSink, prefixOption } from './redis-keys.ts';
+import { isBehindSentinels, SENTINEL_OPTIONS } from '../../../base/host-urls.ts';
+import { reasonOf } from '../../../base/redis-place.ts';
+import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
+import { excludeOptions, readOptions, sizeText } from '../../sink-options.ts';
+import { markAtStart } from '../../stored-mark.ts';
+import { createTextSink, type OpenStore } from '../connected-sink.ts';
+import { listFolded, trimmedError } from '../folded-events.ts';
+import { createRedisKeysSink } from './redis-keys.ts';
+import { redisKind } from './redis-kind.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
 
 /**
@@ -18,14 +18,6 @@ import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from 
 
 /** Entries that are read at once. */
 const READ_STEP = 1_000;
-
-const OPTIONS = {
-  stream: z.string().min(1, 'a name').default('catalog'),
-  /** About this many entries are kept. */
-  maxlen: wholeOption(1, Number.MAX_SAFE_INTEGER).optional(),
-  /** A key for each product, instead of a stream. */
-  keys: prefixOption.optional(),
-};
 
 /**
  * Appends events, or returns that the stream was deleted; Redis rejects an entry that is not newer than the last one. A
@@ -78,7 +70,7 @@ async function tryToAppend(db: Redis, stream: string, markKey: string): Promise<
 
 export const createRedisSink: SinkFactory = (settings) => {
   const { url, hide } = settings;
-  const { stream, maxlen, keys } = readOptions(url, OPTIONS, isBehindSentinels(url) ? SENTINEL_OPTIONS : []);
+  const { stream, maxlen, keys } = readOptions(url, redisKind.options, isBehindSentinels(url) ? SENTINEL_OPTIONS : []);
   if (keys !== undefined) {
     excludeOptions(url, 'keys', ['stream', 'maxlen']);
     return createRedisKeysSink(settings, keys);

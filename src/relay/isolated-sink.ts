@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { type Hide, masked } from '../base/redact.ts';
-import { createConfinement } from './error-boundary.ts';
+import { createErrorBoundary } from './error-boundary.ts';
 import type { Sink } from './sink.ts';
-import { answerWithin } from './with-timeout.ts';
+import { withTimeout } from './with-timeout.ts';
 import { type Listed, wrapListed } from './wrap-listed.ts';
 
 /*
@@ -60,21 +60,21 @@ function batchOf(made: unknown): Sink['batch'] {
  * @throws what `create` throws; Error if what it returns is not a sink; SinkError if it does not answer in time, also when
  * it closes
  */
-export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> {
+export async function createIsolatedSink(create: () => unknown, hide: Hide): Promise<Sink> {
   let closing: Promise<void> | undefined;
   let sink: Sink | undefined;
 
   function close(): Promise<void> {
-    closing ??= answerWithin(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close())).catch((error: unknown) => {
+    closing ??= withTimeout(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close())).catch((error: unknown) => {
       // Some callers have nothing else that masks it.
       throw masked(error, hide);
     });
     return closing;
   }
 
-  const { confined, spared } = createConfinement(() => void close().catch(() => {}), hide);
+  const { confined, spared } = createErrorBoundary(() => void close().catch(() => {}), hide);
   const making = confined(create);
-  const made = await answerWithin(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
+  const made = await withTimeout(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
     // A sink that is made later is not used.
     void making.then((late) => (late as Sink).close()).catch(() => {});
     throw error;

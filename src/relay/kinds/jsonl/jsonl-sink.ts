@@ -1,14 +1,15 @@
 import { access, constants, open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import * as z from 'zod';
+import type * as z from 'zod';
 import { replaceFile } from '../../../base/durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { linesOf } from '../../line-buffers.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
-import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
+import { pathOf, readOptions, sizeText } from '../../sink-options.ts';
 import { feederOf } from '../../stored-mark.ts';
 import { listFolded, trimmedError } from '../folded-events.ts';
 import { openAppendFile } from './append-file.ts';
+import { jsonlKind } from './jsonl-kind.ts';
 import { type LastEvent, markOf, readEnd, readState } from './read-tail.ts';
 import { dropOldest, linesOfFiles, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
@@ -21,14 +22,7 @@ import { dropOldest, linesOfFiles, rotatedSize, startCompressor, unusedRotatedPa
  * numbers.
  */
 
-const OPTIONS = {
-  rotate: sizeOption.optional(),
-  /** Whether rotated files are compressed. */
-  gzip: z.enum(['on', 'off'], 'on or off').default('on'),
-  /** How many rotated files are kept. */
-  keep: wholeOption(1, 1_000_000).optional(),
-};
-type Options = z.output<z.ZodObject<typeof OPTIONS>>;
+type Options = z.output<z.ZodObject<typeof jsonlKind.options>>;
 
 /** The content of the state file; null if it is about another file. @param event the last one of the file */
 async function stateOf(path: string, event: LastEvent | null) {
@@ -135,7 +129,7 @@ function toSinkError(error: unknown): SinkError {
 
 export const createJsonlSink: SinkFactory = ({ url, name }) => {
   const path = pathOf(url);
-  const options = readOptions(url, OPTIONS);
+  const options = readOptions(url, jsonlKind.options);
   const { rotate, keep } = options;
   if (keep !== undefined && rotate === undefined) {
     throw new CatchwordError('CONFIG_INVALID', 'keep needs rotate', {

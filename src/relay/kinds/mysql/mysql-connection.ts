@@ -3,7 +3,7 @@ import { type Connection, type ConnectionConfig, createConnection } from 'mariad
 import * as z from 'zod';
 import { messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { SinkError } from '../../sink.ts';
-import { answerWithin } from '../../with-timeout.ts';
+import { withTimeout } from '../../with-timeout.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
 import type { Row } from '../sql/event-rows.ts';
 import { inTransaction } from '../sql/table-layout.ts';
@@ -134,7 +134,7 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
   /** Runs a call of the driver. */
   async function call<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await answerWithin(QUERY_TIMEOUT_MS, work, life.signal);
+      return await withTimeout(QUERY_TIMEOUT_MS, work, life.signal);
     } catch (error) {
       throw error instanceof SinkError ? error : new MysqlError(error);
     }

@@ -1,20 +1,13 @@
-import * as z from 'zod';
-import { createHttpTarget, httpError } from '../http-target.ts';
-import type { SinkFactory } from '../sink.ts';
-import { readOptions, wholeOption } from '../sink-options.ts';
-import { createTextSink } from './connected-sink.ts';
+import { createHttpTarget, httpError } from '../../http-target.ts';
+import type { SinkFactory } from '../../sink.ts';
+import { readOptions } from '../../sink-options.ts';
+import { createTextSink } from '../connected-sink.ts';
+import { webhookKind } from './webhook-kind.ts';
 
 /**
  * CloudEvents in batches (`application/cloudevents-batch+json`), signed per Standard Webhooks. A 2xx status confirms a
  * batch; any other batch is sent again, so receivers deduplicate events by their `id`.
  */
-
-const OPTIONS = {
-  batch: wholeOption(1, 10_000).default(100),
-  /** Shorter than the relay's limit for a call. */
-  timeout: wholeOption(1, 110).default(30),
-  allow: z.enum(['private'], 'private').optional(),
-};
 
 const CONTENT_TYPE = 'application/cloudevents-batch+json; charset=utf-8';
 
@@ -34,7 +27,7 @@ function arrayOf(lines: Uint8Array): Buffer {
 }
 
 export const createWebhookSink: SinkFactory = (settings) => {
-  const options = readOptions(settings.url, OPTIONS);
+  const options = readOptions(settings.url, webhookKind.options);
   const isPrivateAllowed = options.allow === 'private';
   const target = createHttpTarget({ ...settings, timeoutMs: options.timeout * 1_000, isPrivateAllowed });
   return createTextSink({

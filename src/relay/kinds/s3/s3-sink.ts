@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import * as z from 'zod';
+import type * as z from 'zod';
 import { CatchwordError } from '../../../base/errors.ts';
 import { decoded } from '../../../base/percent-decode.ts';
 import { createHttpTarget, httpError } from '../../http-target.ts';
 import type { Mark, SinkEvent, SinkFactory, SinkSettings } from '../../sink.ts';
-import { readOptions, wholeOption } from '../../sink-options.ts';
+import { readOptions } from '../../sink-options.ts';
 import { bucketOf } from '../../store-digest.ts';
 import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
 import { FORMATS, type StoredRow } from './row-file.ts';
 import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
+import { s3Kind } from './s3-kind.ts';
 import { claimManifest, createDataFiles, type DataFile, readManifest, removeAll } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
 import { newestRows, writeSnapshot } from './s3-snapshot.ts';
@@ -17,23 +18,6 @@ import { newestRows, writeSnapshot } from './s3-snapshot.ts';
  * Files of events in a bucket, one for each delivery, and a manifest that names them and has the mark: effectively once. When
  * there are many, a background job writes a snapshot of the living products, and the next delivery names it instead.
  */
-
-const OPTIONS = {
-  endpoint: z.url({ protocol: /^https?$/, error: 'an address such as https://minio.example' }).optional(),
-  region: z.string().min(1, 'a region').optional(),
-  format: z.enum(['parquet', 'ndjson'], 'parquet or ndjson').default('parquet'),
-  /** Within the relay's limit for a call. */
-  every: z
-    .string()
-    .regex(/^([0-5]?\d|60)s$/, 'a time from 0s to 60s')
-    .transform((text) => Number.parseInt(text, 10) * 1_000)
-    .default(60_000),
-  /** How the store encrypts what it keeps, and the name of its key. */
-  sse: z.enum(['AES256', 'aws:kms'], 'AES256 or aws:kms').optional(),
-  'sse-key': z.string().min(1, 'the name of a key').optional(),
-  /** Change files that a snapshot replaces. */
-  files: wholeOption(2, 10_000).default(100),
-};
 
 /** A batch with so many is not worth waiting for more. */
 const ENOUGH_EVENTS = 1_000;
@@ -57,7 +41,7 @@ function placeOf({ name, url, secret = '' }: SinkSettings, options: Options): Bu
   return { ...s3Place(url), accessKeyId, secretAccessKey, sessionToken, putHeaders };
 }
 
-type Options = z.output<z.ZodObject<typeof OPTIONS>>;
+type Options = z.output<z.ZodObject<typeof s3Kind.options>>;
 
 async function openStore(bucket: Bucket, given: Mark, options: Options, signal: AbortSignal): Promise<OpenStore> {
   const { position, current, write, check } = await claimManifest(bucket, given, options.format);
@@ -139,7 +123,7 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
 }
 
 export const createS3Sink: SinkFactory = (settings) => {
-  const options = readOptions(settings.url, OPTIONS);
+  const options = readOptions(settings.url, s3Kind.options);
   const place = placeOf(settings, options);
   const { proxies } = settings;
   // As other stores: an operator chose the address, and signatures protect the key.

@@ -11,7 +11,7 @@ import {
   type SinkEvent,
   type StoredSize,
 } from '../sink.ts';
-import { answerWithin } from '../with-timeout.ts';
+import { withTimeout } from '../with-timeout.ts';
 import { type Listed, wrapListed } from '../wrap-listed.ts';
 import { type ConnectionLife, createConnectionLife } from './connection-scope.ts';
 
@@ -101,7 +101,7 @@ function createSink<Connection, Events>(
   /** Ends a connection. After a failure, it has ended already. */
   async function leave({ life, connection }: LiveConnection<Connection, Events>): Promise<void> {
     if (connection !== undefined && !life.signal.aborted) {
-      await answerWithin(LEAVE_TIMEOUT_MS, async () => store.leave?.(connection), life.signal).catch(() => {});
+      await withTimeout(LEAVE_TIMEOUT_MS, async () => store.leave?.(connection), life.signal).catch(() => {});
     }
     life.end();
   }

@@ -18,14 +18,14 @@ import {
   RequestError,
   TimeoutError,
 } from '@nats-io/transport-node';
-import * as z from 'zod';
-import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
-import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
-import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
-import { createConnectedSink, type OpenStore } from './connected-sink.ts';
-import { listFolded, trimmedError } from './folded-events.ts';
-import { BATCH_EVENTS, bucketOption, createBucket, type Message, messagesOf } from './nats-bucket.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
+import { excludeOptions, readOptions, sizeText } from '../../sink-options.ts';
+import { emptyPosition, markAtStart, markSchema } from '../../stored-mark.ts';
+import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
+import { listFolded, trimmedError } from '../folded-events.ts';
+import { BATCH_EVENTS, createBucket, type Message, messagesOf } from './nats-bucket.ts';
 import { connect, toSinkError } from './nats-connection.ts';
+import { natsKind } from './nats-kind.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
@@ -35,24 +35,6 @@ import { connect, toSinkError } from './nats-connection.ts';
  *
  * A bucket (nats-bucket.ts) is such a stream, which keeps the newest message of each subject: a subject for each product.
  */
-
-const subjectOption = z.string().regex(/^[^\s.*>]+(\.[^\s.*>]+)*$/, 'a subject without wildcards');
-
-const OPTIONS = {
-  subject: subjectOption.default('catalog.products'),
-  stream: z
-    .string()
-    .regex(/^[^\s.*>/\\]+$/, 'a name without dots and spaces')
-    .optional(),
-  /** A bucket with the last value of each product, instead of a stream of events. */
-  kv: bucketOption.optional(),
-  /** Older messages are dropped; without it, the stream's own limits hold. */
-  max_age: ageOption.optional(),
-  /** A file of credentials, as `nsc` writes it. */
-  creds: z.string().min(1, 'a path').optional(),
-  /** Begins the subjects of answers, instead of `_INBOX`. */
-  inbox_prefix: subjectOption.default('_INBOX'),
-};
 
 const PUBLISH_TIMEOUT_MS = 30_000;
 const CHECK_TIMEOUT_MS = 2_000;
@@ -190,7 +172,7 @@ async function requireRights(connection: NatsConnection, subjects: readonly stri
 }
 
 export const createNatsSink: SinkFactory = (settings) => {
-  const options = readOptions(settings.url, OPTIONS);
+  const options = readOptions(settings.url, natsKind.options);
   const { kv, max_age: maxAgeMs } = options;
   if (kv !== undefined) excludeOptions(settings.url, 'kv', ['stream', 'subject', 'max_age']);
   const bucket = kv === undefined ? null : createBucket(kv);

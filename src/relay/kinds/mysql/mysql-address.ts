@@ -10,12 +10,18 @@ import { readTextInTime } from '../../../settings/environment.ts';
 const MODES = ['DISABLED', 'REQUIRED', 'VERIFY_CA', 'VERIFY_IDENTITY'] as const;
 
 /** Options of the clients of MySQL and MariaDB that catchword follows. */
+// biome-ignore format: an option is a line.
 export const FOLLOWED = {
-  'ssl-mode': z.enum(MODES, MODES.join(', ')).optional(),
-  'ssl-ca': z.string().optional(),
-  'ssl-cert': z.string().optional(),
-  'ssl-key': z.string().optional(),
-  socket: z.string().optional(),
+  'ssl-mode': z.enum(MODES, MODES.join(', ')).optional().meta({
+    'ssl-mode=REQUIRED': "TLS, and the [certificate must be trusted](../security.md#tls). MySQL's own clients demand less",
+    'ssl-mode=VERIFY_IDENTITY': 'the same',
+    'ssl-mode=VERIFY_CA': 'the same; but with `ssl-ca=FILE` the certificate may name another host',
+    'ssl-mode=DISABLED': 'no TLS, as without these options',
+  }),
+  'ssl-ca': z.string().optional().meta({ 'ssl-ca=FILE': 'the authority' }),
+  'ssl-cert': z.string().optional().meta({ 'ssl-cert=FILE': 'a certificate of the client' }),
+  'ssl-key': z.string().optional().meta({ 'ssl-key=FILE': 'the key of that certificate' }),
+  socket: z.string().optional().meta({ 'socket=FILE': 'a socket of this machine, without TLS: `mysql://USER@localhost/shop?socket=/run/mysqld/mysqld.sock`' }),
 };
 type Followed = z.output<z.ZodObject<typeof FOLLOWED>>;
 

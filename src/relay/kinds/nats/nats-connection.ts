@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { connect as connectNats, credsAuthenticator } from '@nats-io/transport-node';
-import { CatchwordError, messageOf } from '../../base/errors.ts';
-import { decoded } from '../../base/percent-decode.ts';
-import { readTextInTime } from '../../settings/environment.ts';
-import { SinkError, type SinkSettings } from '../sink.ts';
-import type { ConnectionLife } from './connection-scope.ts';
+import { CatchwordError, messageOf } from '../../../base/errors.ts';
+import { decoded } from '../../../base/percent-decode.ts';
+import { readTextInTime } from '../../../settings/environment.ts';
+import { SinkError, type SinkSettings } from '../../sink.ts';
+import type { ConnectionLife } from '../connection-scope.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { COLUMNS, PART_NAMES, PARTS, type Part, STORED } from '../../../catalog/fields.ts';
 import { SinkError } from '../../sink.ts';
 
@@ -11,16 +10,6 @@ export const COMMENT = 'catchword made this table: it replaces and removes rows'
  * A table, maybe with its schema. PostgreSQL truncates names to 63 characters: two longer ones would share
  * `<table>_contributors`. MySQL takes 64.
  */
-const TABLE = /^([A-Za-z_][\w$]{0,62}\.)?[A-Za-z_][\w$]{0,49}$/;
-
-/** Options of a sink with tables. */
-export const TABLE_OPTIONS = {
-  table: z
-    .string()
-    .regex(TABLE, 'a name of at most 50 characters such as products, or with its schema: shop.products')
-    .default('products'),
-  removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
-};
 export type Removals = 'delete' | 'tombstone';
 
 /** A connection to a database. */

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
-import * as z from 'zod';
-import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../sink.ts';
-import { bucketOf } from '../store-digest.ts';
-import { emptyPosition, markAtStart } from '../stored-mark.ts';
-import { createConnectedSink, type OpenStore } from './connected-sink.ts';
+import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../../sink.ts';
+import { bucketOf } from '../../store-digest.ts';
+import { emptyPosition, markAtStart } from '../../stored-mark.ts';
+import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
 
 /**
@@ -13,9 +12,6 @@ import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from 
  *
  * No vbid is empty or has a tab.
  */
-
-/** The option `keys`. */
-export const prefixOption = z.string().regex(/^[^\s\p{Cc}]+$/u, 'a prefix without spaces');
 
 /** Keys that the server looks at for one answer of SCAN. */
 const STEP = 1_000;
