@@ -20,13 +20,13 @@ export interface StoreOptions extends OpenOptions {
 }
 
 /** Reads the incarnation from the mirror's row, and creates the row in a new mirror. */
-function incarnationOf({ path, sqlite, sameFile }: MirrorFile, fresh: string): string {
+function incarnationOf({ path, sqlite, fileGuard }: MirrorFile, fresh: string): string {
   const read = sqlite.prepare<[], string>('SELECT incarnation FROM mirror WHERE id = 1').pluck();
   const found = read.get();
   if (found !== undefined) return found;
   if (sqlite.readonly) throw unusable(path, 'is empty', 'Run npx catchword sync as its owner.');
   sqlite.prepare('INSERT OR IGNORE INTO mirror (id, incarnation) VALUES (1, ?)').run(fresh);
-  sameFile.written();
+  fileGuard.written();
   return read.get() as string;
 }
 
@@ -36,14 +36,14 @@ function createStore(
   given?: Holder,
   started: () => Partial<StartedSettings> = () => ({}),
 ) {
-  const { path, sqlite, orm, sameFile, close } = file;
+  const { path, sqlite, orm, fileGuard, close } = file;
   const self = given ?? thisProcess();
   // A second thread would end the locks of the first one (POSIX). Who only reads, makes no files.
   const hasLocks = given === undefined && isMainThread && !sqlite.readonly;
   const queries = createQueries(sqlite);
-  const sameHistory = createRestoreDetector(queries, path, incarnation);
+  const restoreDetector = createRestoreDetector(queries, path, incarnation);
   const listeners = new Set<() => void>();
-  const transact = createWriteTransaction(sqlite, sameFile, sameHistory, () => {
+  const transact = createWriteTransaction(sqlite, fileGuard, restoreDetector, () => {
     for (const listener of listeners) listener();
   });
   const quickCheck = queries.values<[], string>('PRAGMA quick_check');
@@ -88,11 +88,11 @@ function createStore(
     /** For a process that reads the mirror once, in order: 4 MiB of pages, not 32. */
     keepFewPages: (): void => void sqlite.exec('PRAGMA cache_size = -4096'),
     /** Moves the WAL into the file. */
-    walCheckpoint: () => sameFile.checkpoint('PASSIVE'),
+    walCheckpoint: () => fileGuard.checkpoint('PASSIVE'),
     /** Checks in microseconds, as each write does, that the file is the mirror at its path. @throws MIRROR_REPLACED */
     check: (): void => {
-      sameFile.check();
-      sameHistory.check();
+      fileGuard.check();
+      restoreDetector.check();
     },
     close: (): void => {
       for (const { unlock } of Object.values(leases)) unlock();

@@ -118,7 +118,7 @@ function createFileStates(sqlite: Database, path: string, real: string) {
   };
 }
 
-export type SameFile = ReturnType<typeof createFileGuard>;
+export type FileGuard = ReturnType<typeof createFileGuard>;
 
 /**
  * Compares the open files with the files at their paths, so that nothing is written to a file that has no name any more.
@@ -195,9 +195,9 @@ export function createFileGuard(
   return {
     check,
     /** The same, and waits for the check of the content, if one is under way. @throws CatchwordError MIRROR_REPLACED */
-    settle: (): void => {
+    checkFully: (): void => {
       check();
-      identity.settle();
+      identity.checkFully();
     },
     /** In a write transaction: notes the file's state in the mirror. @returns false if it changed since `check` */
     begun: (): boolean => {

@@ -108,7 +108,7 @@ export function createInodeCheck(
   }
 
   /** @throws CatchwordError MIRROR_REPLACED */
-  function settle(): void {
+  function checkFully(): void {
     if (checking === undefined) return;
     checking.abort();
     checking = undefined;
@@ -141,7 +141,7 @@ export function createInodeCheck(
     },
     isChecking: (): boolean => checking !== undefined,
     /** Ends the check under way, and checks in this thread instead. @throws CatchwordError MIRROR_REPLACED */
-    settle,
+    checkFully,
     fail,
   };
 }

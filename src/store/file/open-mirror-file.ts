@@ -9,7 +9,7 @@ import { PACKAGE } from '../../version.ts';
 import { drizzle, migrate } from '../schema/drizzle.ts';
 import { ensureProductViews } from '../schema/product-views.ts';
 import { openSqlite, preparedOnce } from '../schema/statements.ts';
-import { createFileGuard, pause, type SameFile } from './file-guard.ts';
+import { createFileGuard, type FileGuard, pause } from './file-guard.ts';
 import { type CheckContent, nameOf } from './inode-check.ts';
 import {
   busy,
@@ -39,7 +39,7 @@ export interface MirrorFile {
   readonly path: string;
   readonly sqlite: Database;
   readonly orm: BetterSQLite3Database;
-  readonly sameFile: SameFile;
+  readonly fileGuard: FileGuard;
   readonly close: () => void;
 }
 
@@ -159,17 +159,17 @@ export function closeForReaders(path: string, sqlite: Database): void {
 }
 
 /** @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one */
-function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
+function closeFile(path: string, sqlite: Database, fileGuard: FileGuard): void {
   if (!sqlite.open) return;
   if (sqlite.readonly) {
     sqlite.close();
     return;
   }
-  sameFile.settle();
+  fileGuard.checkFully();
   if (isReadByOthers(path)) {
     // Does not wait for other processes: the last one to close does this.
     sqlite.exec('PRAGMA busy_timeout = 0');
-    if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
+    if (fileGuard.hasWritten()) fileGuard.checkpoint('TRUNCATE');
   }
   closeForReaders(path, sqlite);
 }
@@ -245,8 +245,8 @@ export function openMirrorFile(
       if (nameOf(path) !== opened) {
         throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
       }
-      const sameFile = createFileGuard(sqlite, path, real, opened, checkContent);
-      return { path, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
+      const fileGuard = createFileGuard(sqlite, path, real, opened, checkContent);
+      return { path, sqlite, orm, fileGuard, close: () => closeFile(real, sqlite, fileGuard) };
     } catch (error) {
       opening?.close();
       if (!sqliteCodeOf(error).startsWith('SQLITE_BUSY') || performance.now() > giveUpAt) {

@@ -3,7 +3,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { eraSql, LAST_SEQ } from '../rows/changes.ts';
 import type { Queries } from '../schema/queries.ts';
 
-export type SameHistory = ReturnType<typeof createRestoreDetector>;
+export type RestoreDetector = ReturnType<typeof createRestoreDetector>;
 
 interface Seen {
   readonly seq: number;

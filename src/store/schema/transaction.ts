@@ -1,8 +1,8 @@
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError, hasCode } from '../../base/errors.ts';
-import type { SameFile } from '../file/file-guard.ts';
+import type { FileGuard } from '../file/file-guard.ts';
 import { busy } from '../file/mirror-path.ts';
-import { isOtherSchema, type SameHistory } from '../file/restore-detector.ts';
+import { isOtherSchema, type RestoreDetector } from '../file/restore-detector.ts';
 
 /** Runs its argument in one transaction. */
 export type Transact = <T>(work: () => T) => T;
@@ -25,16 +25,16 @@ export function createReadTransaction(sqlite: Database): Transact {
  */
 export function createWriteTransaction(
   sqlite: Database,
-  sameFile: SameFile,
-  sameHistory: SameHistory,
+  fileGuard: FileGuard,
+  restoreDetector: RestoreDetector,
   onChanges: () => void,
 ): Transact {
   let broken: CatchwordError | undefined;
   const run = sqlite.transaction((work: () => unknown) => {
-    if (!sameFile.begun()) return null;
-    sameHistory.check();
+    if (!fileGuard.begun()) return null;
+    restoreDetector.check();
     const result = work();
-    sameHistory.ending();
+    restoreDetector.ending();
     return { result };
   });
   const runWithin = sqlite.transaction((work: () => unknown) => work());
@@ -48,23 +48,23 @@ export function createWriteTransaction(
     }
     try {
       for (;;) {
-        sameFile.check();
+        fileGuard.check();
         const done = run.immediate(work);
         if (done === null) continue;
-        const hasChanges = sameHistory.committed();
-        sameFile.written();
+        const hasChanges = restoreDetector.committed();
+        fileGuard.written();
         if (hasChanges) onChanges();
         return done.result as T;
       }
     } catch (thrown) {
-      const error = isOtherSchema(thrown) ? sameHistory.replaced() : thrown;
+      const error = isOtherSchema(thrown) ? restoreDetector.replaced() : thrown;
       if (hasCode(error, 'MIRROR_REPLACED')) broken = error;
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
       if (error.code.startsWith('SQLITE_BUSY')) throw busy(error);
       // A bug in the written values: SQLite has undone the statement, and the transaction is rolled back.
       if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
       // The file may have been written over in the middle of the transaction.
-      if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code)) sameFile.settle();
+      if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code)) fileGuard.checkFully();
       const what = `writing the mirror failed: ${error.message} (${error.code})`;
       const hint = 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.';
       broken = new CatchwordError('MIRROR_WRITE_FAILED', what, { hint, cause: error });
