@@ -113,7 +113,8 @@ async function feed(store: Store, sinks: Sinks, mode: 'backfill' | 'live', dead?
     for (const [name, url] of Object.entries(sinks)) {
       const config = sinkConfig({ env: 'SINK', name, url, secret: undefined });
       writeUnder(store.relayLease, Date.now(), (writer) => writer.sinks.configure(config));
-      store.request((writer) => writer.sinks.replay(writer.sinks.get(name)?.id ?? 0, 0, false));
+      const sink = store.sinks.get(name);
+      if (sink !== undefined) store.request((writer) => writer.sinks.replay(sink, 0));
     }
   }
   const child = spawn(process.execPath, [CLI, 'relay'], {

@@ -4,11 +4,12 @@ import { isWithdrawnBody } from '../catalog/field-values.ts';
 import { holdOf } from '../catalog/reasons.ts';
 import type { ChangeFilter } from '../catalog/run-types.ts';
 import { createHistory } from '../store/history/history.ts';
-import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
-import type { HeldSink } from '../store/schema/sink-tables.ts';
+import { legOf } from '../store/rows/sink-legs.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { HeldSink, SinkLeg } from '../store/schema/sink-tables.ts';
 import { viewedLog } from '../view/viewed-change.ts';
 import type { FeedContext } from './feed-context.ts';
-import { viewAt, viewsSinceFill } from './store-contents.ts';
+import { legsSinceFill } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
 
 /*
@@ -118,9 +119,9 @@ function createDecided({ runs }: FeedContext['store']) {
 }
 
 /** How each of these views shows the changes after `from`, and which changes may take something away or bring it back. */
-function judgesOf({ store, prepare }: FeedContext, views: readonly (SinkView | undefined)[], from: number) {
+function judgesOf({ store, prepare }: FeedContext, legs: readonly SinkLeg[], from: number) {
   const prunedTo = store.changes.prunedTo();
-  const viewed = views.map((view) => (view?.tag ? viewedLog(prepare(view), view.tag, from, prunedTo) : null));
+  const viewed = legs.map((leg) => (leg.tag === null ? null : viewedLog(prepare(leg), leg.tag, from, prunedTo)));
   const read = viewed.flatMap((one) => (one === null ? [] : [one.keys]));
   const keys = read.includes(null) ? null : new Set(read.flatMap((names) => [...(names ?? [])]));
   // A creation takes nothing away. Each opening would evaluate the view for every product of a first load of that day.
@@ -131,9 +132,7 @@ function judgesOf({ store, prepare }: FeedContext, views: readonly (SinkView | u
 
 /** How many products the store of a sink has by its view. */
 async function productsOf({ store, prepare, stopping }: FeedContext, sink: SinkRow): Promise<number> {
-  const view = viewAt(store.sinks.views(sink.id), sink.generation);
-  const now = view === undefined ? null : prepare(view);
-  return (await forecastView(store, sink, prepare, now, sink.cursor, stopping)).has;
+  return (await forecastView(store, sink, prepare, prepare(legOf(sink)), sink.cursor, stopping)).has;
 }
 
 /** Judges the changes that a sink gets next. Each session has its own, which first looks back at what was delivered. */
@@ -157,11 +156,11 @@ export function createExit(context: FeedContext) {
 
   /**
    * Counts what the changes after `from`, up to `upTo`, take away.
-   * @param views the view under which the store got them, and later ones. A later view brings back what it shows, and never
+   * @param legs the leg on whose view the store got them, and later ones. A later view brings back what it shows, and never
    *   had what it did not show, so a change counts only if the product leaves each of them.
    */
-  async function judge(views: readonly (SinkView | undefined)[], from: number, upTo: number): Promise<void> {
-    const { viewed, filter } = judgesOf(context, views, from);
+  async function judge(legs: readonly SinkLeg[], from: number, upTo: number): Promise<void> {
+    const { viewed, filter } = judgesOf(context, legs, from);
     const isDecided = createDecided(store);
     for (let at = from; at < upTo; ) {
       const { changes, to } = history.matching(at, STEP, filter);
@@ -229,18 +228,18 @@ export function createExit(context: FeedContext) {
      * @returns whether it is held
      */
     holdIfTooMuchLeaves: async (sink: SinkRow): Promise<boolean> => {
-      const { cursor, backfillTo } = sink;
+      const { cursor } = sink;
       const { changes } = store;
-      if (cursor < backfillTo || (judgedTo ?? cursor) >= changes.lastSeq()) return false;
+      if (cursor < legOf(sink).to || (judgedTo ?? cursor) >= changes.lastSeq()) return false;
       // What the view fails on is noted when it is delivered.
       noteViewFailures();
       const failed = () => (config.view && prepare(config.view)?.failures()) ?? { count: 0, last: null };
       const { count: failedBefore } = failed();
-      const views = viewsSinceFill(store.sinks.views(sink.id), sink);
-      const from = judgedTo ?? countedFrom(sink, views[0]?.after ?? backfillTo);
-      for (const [index, { after }] of views.entries()) {
-        const upTo = views[index + 1]?.after ?? changes.lastSeq();
-        const shown = views.slice(index).map(({ view }) => view);
+      const legs = legsSinceFill(sink);
+      const from = judgedTo ?? countedFrom(sink, legs[0]?.after ?? 0);
+      for (const [index, { after }] of legs.entries()) {
+        const upTo = legs[index + 1]?.after ?? changes.lastSeq();
+        const shown = legs.slice(index).map(({ leg }) => leg);
         if (from < upTo) await judge(shown, Math.max(from, after), upTo);
       }
       // Of these changes: to count what the store has evaluates the view for every product.

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { CatchwordError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Leased } from '../store/schema/lease.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -53,9 +54,10 @@ export function createFeedContext(options: FeedOptions) {
   const prepare = createPreparedViews(config.name);
   const reader = createBatchReader(store, source, search, batchSize, prepare);
   const acks = createAckWriter(clock, (sink, ack) => {
-    const { cursor: before, backfillTo } = row();
+    const before = row();
+    const { to } = legOf(before);
     const noted = leased.write(({ sinks }) => sinks.ack(sink, ack));
-    const isFilled = noted && before < backfillTo && ack.cursor >= backfillTo;
+    const isFilled = noted && before.cursor < to && ack.cursor >= to;
     if (isFilled) log.info({ sink: config.name, cursor: ack.cursor }, 'backfill ended');
   });
 
@@ -82,10 +84,10 @@ export function createFeedContext(options: FeedOptions) {
     );
   }
 
-  function markAt({ id, generation }: SinkRow, cursor: number, late = 0): Mark {
+  function markAt(sink: SinkRow, cursor: number, late = 0): Mark {
+    const { id, generation } = sink;
     const at = store.changes.timeOf(cursor) ?? 0;
-    const isWhole = hasWhole(store.sinks.views(id), generation, cursor);
-    return { incarnation: feederName(store.incarnation, id, isWhole), generation, cursor, at, late };
+    return { incarnation: feederName(store.incarnation, id, hasWhole(sink, cursor)), generation, cursor, at, late };
   }
 
   /** Returns the message and hint of an error, without secrets. */

@@ -1,6 +1,7 @@
 import { type EventSpan, eventId, eventText, type RecordedChange } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run-types.ts';
 import { createHistory, type History } from '../store/history/history.ts';
+import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { eventSource } from '../store/rows/source-state.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -84,7 +85,10 @@ const ENVELOPE_CHARS = 400;
 
 /** Which of a sink's next changes to read: at most so many events, of so many characters, up to a change. */
 interface Wanted extends Readonly<Record<'cursor' | 'events' | 'chars' | 'upTo', number>> {
-  readonly sink: SinkRow;
+  /** The end of the leg's products. */
+  readonly asOf: number;
+  /** Whether a fill delivers removals. */
+  readonly withRemoved: boolean;
   /** During a fill, where this batch's search ends; null after it. */
   readonly end: number | null;
 }
@@ -92,8 +96,8 @@ interface Wanted extends Readonly<Record<'cursor' | 'events' | 'chars' | 'upTo',
 /**
  * Reads the next batch after `cursor`, in steps, so that other work can go on between them.
  *
- * Up to `backfillTo` it has only each product's newest change as of then: together, every product once. After that, it has
- * every change. A sink that is being filled and a live one have the same kind of cursor, so both resume alike.
+ * Up to `asOf` it has only each product's newest change as of then: together, every product once. After that, it has every
+ * change. A sink that is being filled and a live one have the same kind of cursor, so both resume alike.
  *
  * @param blocked products with a parked event, and its number: this event and later ones wait
  * @param skipped events not to deliver
@@ -102,7 +106,7 @@ interface Wanted extends Readonly<Record<'cursor' | 'events' | 'chars' | 'upTo',
  */
 function* readBatch(
   options: ReadOptions,
-  { sink: { backfillTo, backfillRemoved }, cursor, end, ...most }: Wanted,
+  { asOf, withRemoved, cursor, end, ...most }: Wanted,
   blocked: ReadonlyMap<string, number>,
   skipped: ReadonlySet<number>,
   viewed: ViewedLog | null,
@@ -119,13 +123,13 @@ function* readBatch(
     const room = Math.min(STEP, most.events - events.length);
     const { changes, to } =
       end !== null
-        ? history.newest(at, end, backfillTo, room)
+        ? history.newest(at, end, asOf, room)
         : viewed === null
           ? { changes: history.after(at, room), to: null }
           : history.matching(at, room, { keys: viewed.keys });
     const reached = to ?? changes.at(-1)?.seq ?? at;
     if (viewed !== null) return { changes: changes.flatMap((change) => viewed.of(change) ?? []), reached };
-    const wanted = end === null || backfillRemoved ? changes : changes.filter(({ op }) => op !== 'removed');
+    const wanted = end === null || withRemoved ? changes : changes.filter(({ op }) => op !== 'removed');
     return { changes: wanted, reached };
   }
 
@@ -163,12 +167,11 @@ function* readBatch(
 /** Reads the next batch as `readBatch` does, but only its texts. Its events are read when a sink refuses one of them. */
 function* readLines(
   options: ReadOptions,
-  { sink, cursor, end, ...most }: Wanted,
+  { asOf, withRemoved, cursor, end, ...most }: Wanted,
   buffer: LineBuffer,
 ): Generator<undefined, Batch | null> {
   const { history, incarnation, source } = options;
-  const asOf = end === null ? null : sink.backfillTo;
-  const range = { upTo: end ?? most.upTo, asOf, withRemoved: sink.backfillRemoved };
+  const range = { upTo: end ?? most.upTo, asOf: end === null ? null : asOf, withRemoved };
   let span = null as EventSpan | null;
   let to = cursor;
   let size = 0;
@@ -222,18 +225,19 @@ export function createBatchReader(
 
   /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides events that the operator skipped */
   function* steps(
-    row: SinkRow,
+    sink: SinkRow,
     { batch, nextBuffer, endsFills, judgedTo = () => Number.MAX_SAFE_INTEGER }: ReadTarget,
     cursor: number,
     skipped: readonly number[] = [],
   ): Generator<undefined, Batch | null> {
-    const sink = endsFills ? { ...row, backfillRemoved: false } : row;
+    const { what, to: asOf } = legOf(sink);
+    const withRemoved = !endsFills && what !== 'first';
     // From an unusual run on, a decision is needed.
     const unusual = (store.runs.unusual(sink.approvedRun)?.from ?? Number.MAX_SAFE_INTEGER) - 1;
-    const upTo = cursor < sink.backfillTo ? unusual : Math.min(unusual, judgedTo() ?? cursor);
-    const end = cursor < sink.backfillTo ? Math.min(cursor + SCAN, sink.backfillTo, upTo) : null;
-    const wanted = { sink, cursor, upTo, end, events: mostEvents(batch), chars: batch.chars };
-    const viewed = viewedChanges(store, sink, cursor, prepare, history);
+    const upTo = cursor < asOf ? unusual : Math.min(unusual, judgedTo() ?? cursor);
+    const end = cursor < asOf ? Math.min(cursor + SCAN, asOf, upTo) : null;
+    const wanted = { asOf, withRemoved, cursor, upTo, end, events: mostEvents(batch), chars: batch.chars };
+    const viewed = viewedChanges(store, sink, cursor, withRemoved, prepare, history);
     const blocked = store.sinks.blocked(sink.id);
     const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
     const hasAll = blocked.size === 0 && allSkipped.size === 0 && search.limit() === Number.POSITIVE_INFINITY;

@@ -1,30 +1,35 @@
 import { CatchwordError } from '../base/errors.ts';
+import { isFill, legOf, mayReplace, startOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import { apartText } from './kinds/kinds.ts';
 import type { Mark, Opened } from './sink.ts';
-import { hasWhole, knowsBefore, viewAt } from './store-contents.ts';
+import { hasWhole } from './store-contents.ts';
 import { feederOf } from './stored-mark.ts';
 
 /*
  * Where a sink is: a leg, and the cursor on it. Each restart of delivery begins a leg, which has the next generation.
  *
- *   leg          what it delivers                                     begins when                        at its end
- *   fill         each product's newest change up to `backfillTo`      a new or emptied store, a replay   then every change;
- *                                                                     of everything, a taken-over store  `endFill` removes
- *   transition   what differs from the leg before, up to              a changed view, approve --newest   then every change
- *                `backfillTo` (store-contents.ts)
- *   every one    each change after the cursor                         a replay from a change             -
+ *   leg           what it delivers                                   begins when                       at its end
+ *   first         each living product's newest change up to `to`     a new or an emptied store         then every change;
+ *   newest        the same, with removals if the store cannot list   a store with something unknown    `endFill` removes
+ *   replacement   the same, also over another mirror's products      a replay of everything, restore
+ *   difference    the products that differ from what the leg         a changed view, approve --newest, then every change
+ *                 before made of the store up to its change `from`   if that leg was finished
+ *   changes       every change after `from`                          a replay from a change; another   -
+ *                                                                    sink's place was taken
  *
  * The mirror believes in (generation, cursor); the store says its own when it is opened, and wins:
  *
- *   the store says nothing             continue where the mirror is; the store may have got the last batch
- *   same leg, ahead or behind          continue where the store is; what was pruned meanwhile is a gap
- *   an earlier leg                     the restart did not reach it: begin it there, or a fill if what it has is not known
- *   nothing, and it had something      a fill (`refill`)
- *   another sink of this mirror        continue there if both have every product whole, else a fill
- *   another mirror, or a lost future   stop (SINK_CONFLICT), unless an operator has let it take the store over: a fill
+ *   the store says nothing              continue where the mirror is; the store may have got the last batch
+ *   this leg, ahead or behind           continue where the store is; what was pruned meanwhile is a gap
+ *   an earlier leg: a fill              begin it
+ *                   changes             the same, from where the store is if that is before; unless it lacks products of a view
+ *                   difference          begin it if the store was where the mirror believed, or ahead; else a fill
+ *   nothing, and it had something       a fill
+ *   another sink of this mirror         continue there if both have every product whole, else a fill
+ *   another mirror, or a lost future    stop (SINK_CONFLICT), unless the leg is a replacement
  *
  * A fill has not ended until `fillEnd` says at which cursor it did. A store that is set back to then or before ends it again.
  */
@@ -41,73 +46,61 @@ import { feederOf } from './stored-mark.ts';
  *   changes
  */
 export function resume(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
-  const { generation, cursor } = sink;
-  if (mark !== null) requireNoOtherSink(store, sink, mark);
+  const { sinks, changes } = store;
+  const { id, generation, cursor } = sink;
+  const leg = legOf(sink);
   if (mark === null) {
-    const view = viewAt(store.sinks.views(sink.id), generation);
-    const isTransition = view?.generation === generation && view.fromGeneration !== null && !knowsBefore(view, sink);
-    const isBegun = isTransition && cursor === sink.beganCursor;
     // After a crash, the store may have got what it has not confirmed.
-    if (isBegun && (cursor < view.fromCursor || cursor === 0)) store.sinks.placeTransition(sink.id, generation, null);
-    continueAt(store, sink, generation, cursor);
-  } else if (!isOfThisHistory(store, mark)) {
+    if (leg.what === 'difference' && cursor === 0) sinks.setLeg(sink, { to: changes.lastSeq() });
+    sinks.setPosition(id, generation, cursor);
+    return;
+  }
+  requireNoOtherSink(store, sink, mark);
+  if (!isOfThisHistory(store, mark)) {
     requireOwnMark(store, sink, mark);
-    const view = viewAt(store.sinks.views(sink.id), generation);
-    const isBehind = mark.cursor < (view?.fromCursor ?? 0) || mark.generation < (view?.fromGeneration ?? 0);
-    // The store was set back, too: it may have what left its view before the mirror was backed up.
-    if (view !== undefined && knowsBefore(view, sink) && isBehind) store.sinks.forgetTransition(sink.id);
     // A store whose ids must grow has them start with the generation.
     const next = Math.max(generation, mark.generation + 1);
-    continueAt(store, sink, next, cursor, next);
-  } else if (isUnlike(store, sink, mark)) {
-    store.sinks.refill(sink.id, true);
-    const next = Math.max(generation, mark.generation + 1);
-    continueAt(store, sink, next, 0, next);
-  } else if (!sink.opened && sink.beganGeneration > 1) {
-    // The restart was ordered before the mirror knew the sink's generation.
-    if (mark.cursor > 0) store.sinks.fillRemoved(sink.id);
-    const next = Math.max(generation, mark.generation + 1);
-    continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
-  } else if (mark.generation < sink.beganGeneration) {
-    // The sink has not seen the restart, or has lost what it got since.
-    if (!knowsView(store, sink, mark)) store.sinks.refill(sink.id, true);
-    else continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
-  } else if (mark.refill !== undefined && cursor > 0) store.sinks.refill(sink.id);
+    sinks.setLeg(sink, { generation: next });
+    sinks.setPosition(id, next, cursor);
+  } else if ((feederOf(mark).sink ?? id) !== id) takePlace(store, sink, mark);
+  else if (mark.generation < leg.generation) begin(store, sink, mark, nowMs);
+  else if (mark.refill !== undefined && cursor > 0) sinks.refill(sink, mark.generation, 'first');
   else {
     placeFreed(store, sink, mark);
     recordGap(store, sink, mark.cursor, nowMs);
-    continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);
+    sinks.setPosition(id, Math.max(generation, mark.generation), mark.cursor);
   }
 }
 
-/**
- * Whether it is known what a store has that is as before a restart: the view of before, or the one that the restart brings to
- * the present one. Notes how far the store is.
- */
-function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
-  const views = sinks.views(sink.id);
-  const view = viewAt(views, sink.generation);
-  const isOfRestart = view?.generation === sink.beganGeneration;
-  if (isOfRestart && view.fromGeneration !== null) {
-    // Restarts that the store has not seen, such as a view that was put back while it was down, changed nothing there.
-    for (let from: number | null | undefined = view.fromGeneration; mark.generation < from; ) {
-      from = views.find(({ generation }) => generation === from)?.fromGeneration;
-      if (from == null) return false;
-      sinks.skipTransition(sink.id, view.generation);
-    }
-    sinks.placeTransition(sink.id, view.generation, mark.cursor);
-    return true;
-  }
-  const isWholeFill = sink.beganCursor === 0 && sink.backfillTo > 0;
-  // Before the end of its fill, the store may have a part of the products as of an earlier view.
-  const isFilled = view === undefined || mark.cursor >= view.toCursor;
-  return isWholeFill || (isFilled && viewAt(views, mark.generation)?.generation === view?.generation);
+/** Begins a leg of which the store has nothing yet, or nothing more. */
+function begin(store: RelayWriter, sink: SinkRow, mark: Mark, nowMs: number): void {
+  const { sinks } = store;
+  const { id, generation } = sink;
+  const leg = legOf(sink);
+  const before = sink.legs.at(-2) ?? leg;
+  // A view hides changes that make no difference, also of products that the store has not got yet.
+  const isInside = before.tag !== null && mark.cursor < before.to;
+  if (isFill(leg)) sinks.setPosition(id, generation, 0);
+  else if (leg.what === 'changes' && mark.generation >= before.generation && !isInside) {
+    recordGap(store, sink, mark.cursor, nowMs);
+    sinks.setPosition(id, generation, Math.min(leg.from, mark.cursor));
+  } else if (leg.what === 'difference' && mark.generation >= before.generation && mark.cursor >= leg.from) {
+    sinks.setLeg(sink, { from: mark.cursor, to: Math.max(leg.to, mark.cursor) });
+    sinks.setPosition(id, generation, startOf(sink) === 0 ? 0 : mark.cursor);
+  } else sinks.refill(sink, mark.generation);
 }
 
-/** Whether another sink has fed the store, and it or this one has a view: then the store does not have what this one expects. */
-function isUnlike({ sinks }: Reader, row: SinkRow, mark: Mark): boolean {
-  const { sink = row.id, isPart } = feederOf(mark);
-  return sink !== row.id && (isPart || !hasWhole(sinks.views(row.id), row.generation, row.cursor));
+/** Goes on in a store that another sink of this mirror has fed, if both give it every product whole; else fills it. */
+function takePlace({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): void {
+  const { id, cursor, generation } = sink;
+  const leg = legOf(sink);
+  const isPlaceTaken = leg.what === 'changes' && leg.generation <= mark.generation;
+  const isOrdered = leg.what !== 'first' && !isPlaceTaken;
+  if (isOrdered || mark.cursor === 0 || feederOf(mark).isPart || !hasWhole(sink, cursor)) {
+    const isUnseen = isFill(leg) && leg.generation > mark.generation;
+    if (isUnseen) sinks.setPosition(id, generation, 0);
+    else sinks.refill(sink, mark.generation);
+  } else sinks.beginChanges({ ...sink, legs: [] }, mark.cursor, Math.max(generation, mark.generation));
 }
 
 type Fed = Pick<SinkRow, 'name' | 'kind' | 'address'>;
@@ -138,7 +131,11 @@ function requireNoOtherSink(
 export function requireOwnMark(mirror: Reader | null, sink: Fed, mark: Mark, isFed?: (row: SinkRow) => boolean): void {
   const { name, kind, address } = sink;
   if (mirror !== null) requireNoOtherSink(mirror, sink, mark, isFed);
-  if (mirror !== null && (isOfThisHistory(mirror, mark) || mirror.sinks.get(name)?.takeOver === true)) return;
+  if (
+    mirror !== null &&
+    (isOfThisHistory(mirror, mark) || mayReplace(mirror.sinks.get(name) ?? { legs: [], cursor: 0 }))
+  )
+    return;
   const isOther = feederOf(mark).mirror !== mirror?.incarnation;
   const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
   const other = apartText(kind);
@@ -165,12 +162,6 @@ function placeFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark)
   if (late === 0 || mark.cursor !== cursor) return;
   const arrived = sinks.freed(id, 'ready').filter(({ seq, freed }) => seq <= late && freed <= generation);
   sinks.setFreed(id, seqsOf(arrived), 'delivered');
-}
-
-function continueAt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began = 0): void {
-  // The store was fed under another name or address: from its cursor on, it needs every change.
-  const wasFed = !sink.opened && cursor > sink.cursor;
-  store.sinks.setPosition(sink.id, generation, cursor, { filledTo: wasFed ? cursor : Number.MAX_SAFE_INTEGER, began });
 }
 
 /** Records the superseded changes that a sink with lost events cannot get again, because they were pruned. */

@@ -1,15 +1,12 @@
 import type { Unusual } from '../catalog/run-types.ts';
-import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { isNew, isSameView, legOf } from '../store/rows/sink-legs.ts';
+import { isFed, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { ViewText } from '../view/view.ts';
 import { createExit, holdSink, leavingText, tooMany, writeIf } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
-import { viewAt, WHOLE } from './store-contents.ts';
+import { WHOLE } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
-
-function isSame(a: ViewText, b: ViewText): boolean {
-  return a.where === b.where && a.fields === b.fields;
-}
 
 /**
  * Says why a view waits for a person: it would remove too much of what the store has, or names what no product has.
@@ -28,9 +25,9 @@ export function whyHeld(limits: Pick<FeedContext, 'removalLimit'>, forecast: Vie
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
   const { store, prepare, stopping } = context;
-  const has = row.opened || row.cursor > 0 ? row : null;
+  const has = isFed(row) ? row : null;
   // A sink that is older than the first product has nothing to be filled with.
-  const asOf = has === null ? store.changes.lastSeq() : Math.max(row.cursor, row.backfillTo);
+  const asOf = has === null ? store.changes.lastSeq() : Math.max(row.cursor, legOf(row).to);
   const forecast = await forecastView(store, has, prepare, prepare(wanted), asOf, stopping);
   const reason = whyHeld(context, forecast);
   if (reason === null) {
@@ -54,7 +51,8 @@ export function unusualReason({ run, field, products, living, earlier }: Unusual
 /** Holds the sink if the changes of an unusual run come next. @returns whether it is held */
 export function holdForRun(context: FeedContext, row: SinkRow): boolean {
   const unusual = context.store.runs.unusual(row.approvedRun);
-  const isFilling = row.cursor < row.backfillTo && unusual !== undefined && row.backfillTo >= unusual.from;
+  const { to } = legOf(row);
+  const isFilling = row.cursor < to && unusual !== undefined && to >= unusual.from;
   if (unusual === undefined || (!isFilling && row.cursor < unusual.from - 1)) return false;
   const reason = unusualReason(unusual);
   holdSink(context, row, { why: 'run', run: unusual.run, reason }, reason);
@@ -67,36 +65,30 @@ export function holdForRun(context: FeedContext, row: SinkRow): boolean {
  */
 export async function settleView(context: FeedContext, row: SinkRow): Promise<'ready' | 'changed' | 'held' | 'empty'> {
   const { store, config, log } = context;
-  const views = store.sinks.views(row.id);
   const wanted = config.view ?? WHOLE;
   const { held } = row;
   const heldView = held?.why === 'view' ? held : null;
-  if (isSame(viewAt(views, row.generation) ?? WHOLE, wanted)) {
-    if (heldView === null) return held !== null && row.state === 'held' ? 'held' : 'ready';
-    writeIf(context, row, ({ sinks }) => sinks.release(row.id));
+  if (isSameView(legOf(row), wanted)) {
+    if (heldView === null && !isNew(row)) return held !== null && row.state === 'held' ? 'held' : 'ready';
+    writeIf(context, row, ({ sinks }) => (isNew(row) ? sinks.changeView(row, wanted) : sinks.release(row.id)));
     return 'changed';
   }
-  const isJudged = heldView !== null && isSame(heldView, wanted);
+  const isJudged = heldView !== null && isSameView(heldView, wanted);
   if (isJudged && !heldView.isApproved) {
     // It was disabled and resumed meanwhile.
     if (row.state === 'running') writeIf(context, row, ({ sinks }) => sinks.hold(row.id, heldView));
     return 'held';
   }
   const text = { where: wanted.where, fields: wanted.fields };
-  if (!row.opened && row.cursor === 0) {
-    // Only products show whether it names a member wrongly. Before the first change there is nothing to deliver.
-    if (!isJudged && store.changes.lastSeq() === 0) return 'empty';
-    if (heldView !== null && !isJudged) writeIf(context, row, ({ sinks }) => sinks.release(row.id));
-    if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
-    writeIf(context, row, ({ sinks }) => sinks.beginView(row, text));
-    return 'changed';
-  }
+  // Only products show whether it names a member wrongly. Before the first change there is nothing to deliver.
+  if (!isJudged && !isFed(row) && store.changes.lastSeq() === 0) return 'empty';
   // Another view does not decide about a run that comes next; of a store that does not keep its position, it may send that, too.
   if (row.state === 'held' && heldView === null) return 'held';
   if (!isJudged && row.state === 'held') writeIf(context, row, ({ sinks }) => sinks.release(row.id));
-  if (!isJudged && (await createExit(context).holdIfTooMuchLeaves(context.row()))) return 'held';
+  if (!isJudged && isFed(row) && (await createExit(context).holdIfTooMuchLeaves(context.row()))) return 'held';
   if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
   writeIf(context, row, ({ sinks }) => sinks.changeView(row, text));
-  log.info({ sink: config.name, cursor: row.cursor }, 'the view was changed; the store gets what differs');
+  if (!isNew(row))
+    log.info({ sink: config.name, cursor: row.cursor }, 'the view was changed; the store gets what differs');
   return 'changed';
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isFill, legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createExit } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
@@ -6,7 +7,6 @@ import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
 import { isOfThisHistory, resume } from './resume-position.ts';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
-import { transitionAt } from './store-contents.ts';
 import { isSameMark, markSchema } from './stored-mark.ts';
 import { withTimeout } from './with-timeout.ts';
 import { wrapListed } from './wrap-listed.ts';
@@ -27,11 +27,18 @@ function targetOf(sink: Sink) {
   return { batch: sink.batch, endsFills: sink.apply !== undefined };
 }
 
-/** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
+/** Where the mirror believes that a store is: if that has not seen the last leg, where this one starts from. */
+function believedPlace(row: SinkRow, mark: Mark): SinkRow {
+  const leg = legOf(row);
+  if (isFill(leg) || row.legs.length < 2 || mark.generation >= leg.generation) return row;
+  return { ...row, cursor: leg.from, legs: row.legs.slice(0, -1) };
+}
+
+/** Whether every change between the sink's mark and its confirmed cursor was parked or skipped, or is hidden by its view. */
 function hasAllUpTo(context: FeedContext, row: SinkRow, sink: Sink, mark: Mark): boolean {
   const { store } = context;
   const { cursor } = mark;
-  if (!isOfThisHistory(store, mark) || mark.generation < row.beganGeneration || cursor >= row.cursor) return false;
+  if (!isOfThisHistory(store, mark) || mark.generation < legOf(row).generation || cursor >= row.cursor) return false;
   // Ready events are delivered separately.
   const ready = store.sinks.freed(row.id, 'ready').map(({ seq }) => seq);
   for (let at = cursor; at < row.cursor; ) {
@@ -60,14 +67,14 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
 /** Whether a fill begins because the store lost what it had: then what it takes away was not judged. */
 function isUnjudgedFill(before: SinkRow, mark: Opened | null, sink: Sink): boolean {
   if (mark === null || sink.apply !== undefined) return false;
-  return before.cursor > 0 && (mark.refill !== undefined || mark.generation < before.beganGeneration);
+  return before.cursor > 0 && (mark.refill !== undefined || mark.generation < legOf(before).generation);
 }
 
-/** Whether a fill begins. A transition does not deliver what the store has already. */
-function isFillBegun({ store, row }: FeedContext): boolean {
+/** Whether a fill begins that has something to deliver, or to replace. */
+function isFillBegun({ row }: FeedContext): boolean {
   const now = row();
-  const isTransition = transitionAt(store.sinks.views(now.id), now, 0) !== undefined;
-  return now.cursor === 0 && !isTransition && (now.backfillTo > 0 || now.takeOver);
+  const leg = legOf(now);
+  return now.cursor === 0 && isFill(leg) && (leg.to > 0 || leg.what === 'replacement');
 }
 
 /**
@@ -89,8 +96,9 @@ async function open(
   if (!parsed.success) throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
   const mark = parsed.data as Opened | null;
   if (isUnjudgedFill(before, mark, sink) && (await createExit(context).holdIfTooMuchLeaves(before))) return null;
-  const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, before, sink, mark);
-  const known = hasAll ? { ...mark, cursor: before.cursor, at: 0 } : mark;
+  const place = mark === null ? before : believedPlace(before, mark);
+  const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, place, sink, mark);
+  const known = hasAll ? { ...mark, cursor: place.cursor, at: 0 } : mark;
   const row = leased.write((writer) => {
     const now = context.row();
     if (now.generation !== before.generation || now.cursor !== before.cursor) {
@@ -175,8 +183,8 @@ export async function openSession(context: FeedContext) {
     /** The last mark that the store got. */
     stored: (): Mark => stored,
     /** Whether the store has what a fill makes of it. */
-    hasFillEnded: ({ cursor, backfillTo, fillEnd }: SinkRow): boolean =>
-      cursor >= backfillTo && (sink.apply === undefined || fillEnd !== null),
+    hasFillEnded: ({ cursor, legs, fillEnd }: SinkRow): boolean =>
+      cursor >= legOf({ legs }).to && (sink.apply === undefined || fillEnd !== null),
 
     deliver: async (delivery: Delivery, mark: Mark): Promise<void> => {
       // This process may have been suspended since the turn began. A store that cannot compare marks has only this check.

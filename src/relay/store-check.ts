@@ -41,7 +41,7 @@ export async function checkWhenWanted(
   row: SinkRow,
   wasIdle: boolean,
 ): Promise<boolean> {
-  const { store, clock, leased, stopping, acks } = context;
+  const { clock, leased, stopping, acks } = context;
   const { list, digests, apply } = session.listed;
   if (!session.hasFillEnded(row)) return false;
   const request = wantedCheck(context, row);
@@ -62,7 +62,7 @@ export async function checkWhenWanted(
       note({ ...common, allows: 'nothing', error: 'its module has no list' });
       return true;
     }
-    const positions = store.sinks.views(row.id).length === 0;
+    const positions = row.legs.every(({ tag, what }) => tag === null && what !== 'difference');
     const compares = (whole: boolean): string | null => digests?.compares?.({ whole, positions }) ?? null;
     const deep = request.deep || compares(false) === null;
     const result = await compareStore(context, session, row, request, { whole: deep, positions });

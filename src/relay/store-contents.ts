@@ -1,56 +1,40 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import type { History } from '../store/history/history.ts';
-import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
-import type { From } from '../store/rows/write-sink-views.ts';
+import { isSameView, legBefore, legOf } from '../store/rows/sink-legs.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
+import type { SinkLeg } from '../store/schema/sink-tables.ts';
 import { seenBy, type View, type ViewText, viewOrNull } from '../view/view.ts';
 import { changeBetween, type ViewedLog, viewedChange, viewedLog } from '../view/viewed-change.ts';
 
 /*
- * What a store has: V of the products as of its cursor, for its view. While it is brought from one view, or one moment, to
- * another, a part of the products is as after, and the rest as before.
+ * What a store has: V of the products as of its cursor, for the view of its leg. While a fill or a difference is under way, a
+ * part of the products is as after it, and the rest as before.
  */
 
 export const WHOLE: ViewText = { where: null, fields: null };
 
-/** The view that a sink gets in a generation; undefined before its first one: every product whole. */
-export function viewAt(views: readonly SinkView[], generation: number): SinkView | undefined {
-  return views.findLast((view) => view.generation <= generation);
-}
-
-/** Whether a store that is at `cursor` of a generation has every product whole: it has no view, and has left an earlier one. */
-export function hasWhole(views: readonly SinkView[], generation: number, cursor: number): boolean {
-  const { where, fields, toCursor } = viewAt(views, generation) ?? { ...WHOLE, toCursor: 0 };
-  return where === null && fields === null && cursor >= toCursor;
-}
-
-/** The view that a sink is being brought to, by sending what differs; undefined if that is not under way. */
-export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor = sink.cursor): SinkView | undefined {
-  const { generation, beganGeneration, backfillTo } = sink;
-  const view = viewAt(views, generation);
-  const isItsFill = view?.generation === beganGeneration && view.toCursor === backfillTo;
-  return isItsFill && view.fromGeneration !== null && cursor < backfillTo ? view : undefined;
+/** Whether a store that is at `cursor` of the last leg has every product whole. */
+export function hasWhole(sink: Pick<SinkRow, 'legs'>, cursor: number): boolean {
+  const leg = legOf(sink);
+  return leg.tag === null || (isSameView(leg, WHOLE) && cursor >= leg.to);
 }
 
 /**
- * The views under which a store got changes since its last fill, the oldest first, each with the change after which it
+ * The legs under whose views a store got changes since its last fill, the oldest first, each with the change after which it
  * applied. A changed view is not a fill: the store keeps what both show.
  */
-export function viewsSinceFill(views: readonly SinkView[], { beganGeneration, backfillTo }: SinkRow) {
-  const found: { readonly view: SinkView | undefined; readonly after: number }[] = [];
-  for (let [generation, after] = [beganGeneration, backfillTo]; ; ) {
-    const view = viewAt(views, generation);
-    found.unshift({ view, after });
-    // `sendNewest` keeps the tag of the view, and an operator has decided about what was sent then.
-    const isChange = view?.generation === generation && view.tag !== (viewAt(views, generation - 1)?.tag ?? null);
-    if (!isChange || view.fromGeneration === null || view.toCursor === -1) return found;
-    [generation, after] = [view.fromGeneration, view.fromBackfill];
+export function legsSinceFill({ legs }: Pick<SinkRow, 'legs'>) {
+  const found: { readonly leg: SinkLeg; readonly after: number }[] = [];
+  let replayedFrom = Number.POSITIVE_INFINITY;
+  for (const [at, leg] of [...legs.entries()].reverse()) {
+    if (leg.what === 'changes') replayedFrom = leg.from;
+    if (leg.what === 'changes' && at > 0) continue;
+    found.unshift({ leg, after: leg.what === 'changes' ? leg.from : Math.min(leg.to, replayedFrom) });
+    // A difference of one view was approved: an operator has decided about what was sent then.
+    if (leg.what !== 'difference' || leg.tag === legs[at - 1]?.tag) break;
   }
-}
-
-/** Whether a fill knows what its store may have had before: only such a fill has a view that ends before all changes. */
-export function knowsBefore({ generation, fromGeneration, toCursor }: SinkView, sink: SinkRow): boolean {
-  return generation === sink.beganGeneration && fromGeneration !== null && toCursor === -1;
+  return found;
 }
 
 /** Prepares each view once. What a view may cost is checked where it is set: a store may have an older one. */
@@ -70,80 +54,76 @@ export type PreparedViews = ReturnType<typeof createPreparedViews>;
 type Product = Pick<RecordedChange, 'vbid' | 'seq' | 'body'>;
 
 /** @returns what tells the JSON that the store has of a product; null: nothing; undefined: not known */
-export function createContents(
-  { sinks, changes }: Reader,
-  sinkId: number,
-  prepare: PreparedViews,
-  { asOf }: Pick<History, 'asOf'>,
-) {
-  const views = sinks.views(sinkId);
+export function createContents({ changes }: Reader, prepare: PreparedViews, { asOf }: Pick<History, 'asOf'>) {
   const prunedTo = changes.prunedTo();
 
-  function at(product: Product, moment: number): Pick<Product, 'seq' | 'body'> | null | undefined {
-    if (product.seq <= moment) return product;
-    return prunedTo > moment ? undefined : asOf(product.vbid, moment);
+  /** What a store has that has V of the products as of a moment. */
+  function shown(view: ViewText, product: Product, moment: number): string | null | undefined {
+    if (product.seq > moment && prunedTo > moment) return undefined;
+    const { body = null } = (product.seq > moment ? asOf(product.vbid, moment) : product) ?? {};
+    return seenBy(prepare(view), { vbid: product.vbid, body });
   }
 
-  return function had(from: From, product: Product): string | null | undefined {
-    const { fromGeneration: generation, fromCursor: cursor, fromBackfill: backfillTo, fromRemoved, exact } = from;
-    const view = viewAt(views, generation ?? 0);
-    const isFilling = cursor < backfillTo;
-    const there = at(product, isFilling ? backfillTo : cursor);
-    if (there === undefined || (!exact && product.seq > cursor)) return undefined;
-    if (!isFilling || (there !== null && there.seq <= cursor)) {
-      return seenBy(prepare(view ?? WHOLE), { vbid: product.vbid, body: there?.body ?? null });
-    }
-    const isTransition =
-      view?.generation === generation && view.fromGeneration !== null && view.toCursor === backfillTo;
-    if (isTransition) return view.unsure.has(product.vbid) ? undefined : had(view, product);
-    return fromRemoved ? undefined : null;
+  /** What the store had before a difference. Of another view, it may have got more than it confirmed. */
+  function before(sink: SinkRow, product: Product): string | null | undefined {
+    const { from, tag } = legOf(sink);
+    const earlier = legBefore(sink);
+    return product.seq > from && tag !== earlier.tag ? undefined : shown(earlier, product, from);
+  }
+
+  return {
+    shown,
+    before,
+    has: (sink: SinkRow, product: Product, cursor: number): string | null | undefined => {
+      const leg = legOf(sink);
+      if (cursor >= leg.to) return shown(leg, product, cursor);
+      if (product.seq > leg.to && prunedTo > leg.to) return undefined;
+      const there = product.seq > leg.to ? asOf(product.vbid, leg.to) : product;
+      if (there !== null && there.seq <= cursor) return shown(leg, there, cursor);
+      if (leg.what === 'difference') return before(sink, product);
+      return leg.what === 'first' ? null : undefined;
+    },
   };
 }
 
 /**
  * How a sink with a view gets changes.
  * @param cursor where reading starts
+ * @param withRemoved whether a fill delivers removals
  * @returns null if the sink gets every change as it is
  */
 export function viewedChanges(
   store: Reader,
   sink: SinkRow,
   cursor: number,
+  withRemoved: boolean,
   prepare: PreparedViews,
   history: Pick<History, 'asOf'>,
 ): ViewedLog | null {
-  const views = store.sinks.views(sink.id);
-  const current = viewAt(views, sink.generation);
-  if (current === undefined) return null;
-  const view = prepare(current);
-  const tag = current.tag ?? 'all';
-  const transition = transitionAt(views, sink, cursor);
-  if (transition !== undefined) {
-    const had = createContents(store, sink.id, prepare, history);
+  const leg = legOf(sink);
+  const { generation, what, from, to } = leg;
+  const view = prepare(leg);
+  const tag = leg.tag ?? 'all';
+  if (what === 'difference' && cursor < to) {
+    const { before } = createContents(store, prepare, history);
     return {
       keys: null,
       of: (change) => {
-        const before = transition.unsure.has(change.vbid) ? undefined : had(transition, change);
-        // Another transition, or the same one from another generation or position, may send the change with another content.
-        const { fromGeneration, fromCursor } = transition;
-        const from = `${current.generation}.${before === undefined ? 'x' : `${fromGeneration}.${fromCursor}`}`;
-        return changeBetween(change, before ?? null, seenBy(view, change), `${tag}.${from}`, before === undefined);
+        const had = before(sink, change);
+        // Another leg, or the same one from another position, may send the change with another content.
+        const id = `${tag}.${generation}.${had === undefined ? 'x' : from}`;
+        return changeBetween(change, had ?? null, seenBy(view, change), id, had === undefined);
       },
     };
   }
   // A view without a tag is that of a sink that never had one.
-  if (current.tag === null) return null;
-  if (cursor < sink.backfillTo) {
-    const had = knowsBefore(current, sink) ? createContents(store, sink.id, prepare, history) : null;
-    const mayHave = (change: RecordedChange): boolean =>
-      sink.backfillRemoved && (had === null || current.unsure.has(change.vbid) || had(current, change) !== null);
-    return {
-      keys: null,
-      of: (change) => {
-        const viewed = viewedChange(view, change, tag, true);
-        return viewed?.op === 'removed' && !mayHave(change) ? null : viewed;
-      },
-    };
-  }
-  return viewedLog(view, tag, cursor, store.changes.prunedTo());
+  if (leg.tag === null) return null;
+  if (cursor >= to) return viewedLog(view, tag, cursor, store.changes.prunedTo());
+  return {
+    keys: null,
+    of: (change) => {
+      const viewed = viewedChange(view, change, tag, true);
+      return viewed?.op === 'removed' && !withRemoved ? null : viewed;
+    },
+  };
 }

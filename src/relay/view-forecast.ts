@@ -1,13 +1,13 @@
 import { difference, isEmpty } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
 import { createHistory } from '../store/history/history.ts';
+import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
-import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import { absentText, createAbsence, noneText } from '../view/absent-members.ts';
 import { seenBy, type View } from '../view/view.ts';
-import { createContents, type PreparedViews, transitionAt } from './store-contents.ts';
+import { createContents, type PreparedViews } from './store-contents.ts';
 
 /** Products that are judged before others get their turn. */
 const STEP = 250;
@@ -30,8 +30,7 @@ function opOf(before: string | null, after: string | null): Judged['op'] {
 }
 
 /**
- * Compares what a store has with what it would have, product by product, as of `asOf`. Of a store that is being filled, it
- * counts what it will have.
+ * Compares what a store has with what it would have, product by product, as of `asOf`.
  * @param sink null: a store that has nothing
  * @param view what it would get; null: every product whole
  * @param see returns false to end it there
@@ -47,17 +46,15 @@ export async function forecastView(
 ): Promise<ViewForecast> {
   const failedBefore = view?.failures().count ?? 0;
   const history = createHistory(store);
-  const contents = sink && createContents(store, sink.id, prepare, history);
-  const views = sink === null ? [] : store.sinks.views(sink.id);
-  const isFilling = sink !== null && sink.cursor < sink.backfillTo && transitionAt(views, sink) === undefined;
-  // Of the rest of a fill it is not known what the store has: it counts what it will have.
-  const from = sink && fromOf(isFilling ? { ...sink, cursor: asOf } : sink);
+  const contents = createContents(store, prepare, history);
+  const leg = sink && legOf(sink);
   const absence = createAbsence(view?.paths ?? []);
   const counts = { has: 0, matching: 0, created: 0, updated: 0, removed: 0 };
 
   function judge(change: RecordedChange): boolean {
     if (change.body !== null) absence.see(change.body);
-    const before = (from && contents?.(from, change)) ?? null;
+    // Of a store that is being filled, or brought to a view, it counts what the store will have.
+    const before = (leg && contents.shown(leg, change, Math.max(sink.cursor, leg.to))) ?? null;
     const after = seenBy(view, change);
     if (before !== null) counts.has++;
     if (after !== null) counts.matching++;

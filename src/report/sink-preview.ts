@@ -1,8 +1,9 @@
 import { printable } from '../base/printable.ts';
-import { createPreparedViews, viewAt, WHOLE } from '../relay/store-contents.ts';
+import { createPreparedViews } from '../relay/store-contents.ts';
 import { forecastView, type Judged } from '../relay/view-forecast.ts';
 import { requireKept } from '../store/history/history.ts';
-import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { isSameView, legOf } from '../store/rows/sink-legs.ts';
+import { isFed, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { View } from '../view/view.ts';
 import { differingParts, excerpt } from './product-text.ts';
@@ -31,7 +32,7 @@ export async function compareView(
   goOn: () => boolean,
   asOf = store.changes.lastSeq(),
 ) {
-  const fed = row === null || (!row.opened && row.cursor === 0) ? null : row;
+  const fed = row === null || !isFed(row) ? null : row;
   const samples: Judged[] = [];
   const bytes = { before: 0, after: 0 };
   const see = (one: Judged): boolean => {
@@ -46,8 +47,7 @@ export async function compareView(
   // It may have been pruned meanwhile.
   requireKept(store, asOf);
   const { where = null, fields = null } = view ?? {};
-  const had = (row && viewAt(store.sinks.views(row.id), row.generation)) ?? WHOLE;
-  const isChanged = had.where !== where || had.fields !== fields;
+  const isChanged = !isSameView(legOf(row ?? { legs: [] }), { where, fields });
   const failure = view?.failures().last ?? null;
   return { sink: name, as_of: asOf, where, fields, ...counts, failure, bytes, is_changed: isChanged, samples };
 }

@@ -1,8 +1,8 @@
 import { createContents, createPreparedViews } from '../relay/store-contents.ts';
 import { createHistory } from '../store/history/history.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
+import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
-import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Store } from '../store/store.ts';
 import { seenBy, type View } from '../view/view.ts';
 import { heldSinkText } from './sink-report.ts';
@@ -28,11 +28,11 @@ export function sinkProduct(store: Store, name: string, row: SinkRow | null, vie
   if (row === null) {
     return answer(0, null, `the sink was not fed yet; ${gets === null ? reason : 'the store will get it'}`);
   }
-  const { id, state, cursor, backfillTo } = row;
+  const { id, state, cursor } = row;
   const history = createHistory(store);
   const parked = store.sinks.blocked(id).get(vbid);
   // What the store refused, it does not have.
-  const position = parked === undefined || cursor < backfillTo ? cursor : Math.min(cursor, parked - 1);
+  const position = parked === undefined || cursor < legOf(row).to ? cursor : Math.min(cursor, parked - 1);
   if (store.sinks.skipped(id).has(history.asOf(vbid, position)?.seq ?? 0)) {
     return answer(
       position,
@@ -40,8 +40,7 @@ export function sinkProduct(store: Store, name: string, row: SinkRow | null, vie
       'an event of it was skipped, so the store may have an older version, or nothing',
     );
   }
-  const contents = createContents(store, id, createPreparedViews(name), history);
-  const has = contents({ ...fromOf(row), fromCursor: position }, { vbid, seq, body });
+  const has = createContents(store, createPreparedViews(name), history).has(row, { vbid, seq, body }, position);
   if (parked !== undefined) {
     return answer(position, has, `event ${parked} of it is parked: npx catchword sink parked ${name}`);
   }

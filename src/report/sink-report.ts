@@ -3,9 +3,9 @@ import { checkText } from '../relay/check-text.ts';
 import { unusualReason } from '../relay/settle-view.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, wrongText } from '../relay/sink-config.ts';
-import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { withTimeout } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkHealth, sinkHealth } from '../state/mirror-state.ts';
+import { legOf } from '../store/rows/sink-legs.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';
@@ -77,17 +77,18 @@ export type SinkWord =
   | Exclude<SinkRow['state'], 'running'>
   | ('new' | 'not configured' | 'retrying' | 'live' | 'backfill' | 'reconciling');
 
-function stateOf({ sinks }: Store, row: SinkRow): SinkWord {
-  const { id, configured, state, retryAt, cursor, backfillTo } = row;
+function stateOf(row: SinkRow): SinkWord {
+  const { configured, state, retryAt, cursor } = row;
   if (!configured) return 'not configured';
   if (state !== 'running') return state;
   if (retryAt !== null) return 'retrying';
-  if (cursor >= backfillTo) return 'live';
-  return transitionAt(sinks.views(id), row) === undefined ? 'backfill' : 'reconciling';
+  const { what, to } = legOf(row);
+  if (cursor >= to) return 'live';
+  return what === 'difference' ? 'reconciling' : 'backfill';
 }
 
-export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkHealth) {
-  return { state: stateOf(store, row), lag_records: lagRecords, lag_seconds: lagSeconds };
+export function sinkLag({ row, lagRecords, lagSeconds }: SinkHealth) {
+  return { state: stateOf(row), lag_records: lagRecords, lag_seconds: lagSeconds };
 }
 
 /** The last comparison of a store with its source, for programs and for people; null before the first. */
@@ -136,7 +137,7 @@ export function seenSink(
   size: StoredSize | null = null,
 ): SinkSeen {
   const { lagRecords, lagSeconds } = row === undefined ? NO_LAG : sinkHealth(store, row, nowMs);
-  const { where = null, fields = null } = (row && viewAt(store.sinks.views(row.id), row.generation)) ?? {};
+  const { where = null, fields = null } = (row && legOf(row)) ?? {};
   return {
     store,
     nowMs,
@@ -148,7 +149,7 @@ export function seenSink(
     lagRecords,
     lagSeconds,
     size,
-    state: row === undefined ? ('new' as const) : stateOf(store, row),
+    state: row === undefined ? ('new' as const) : stateOf(row),
     view: { where, fields },
     held: row === undefined ? null : heldSinkText(store, row),
     error: row?.error ?? wrongText(configs, name),

@@ -3,6 +3,7 @@ import { iso } from '../base/iso-time.ts';
 import { KINDS } from '../relay/kinds/kinds.ts';
 import { checkJson, type SinkSeen } from '../report/sink-report.ts';
 import { count, plural, roughly } from '../report/text.ts';
+import { legOf, startOf } from '../store/rows/sink-legs.ts';
 import { COUNT, type Row, type Said, schemaOf, TIME, type Tone } from './shown-row.ts';
 
 /** A rate that was measured longer ago counts as 0. */
@@ -95,14 +96,16 @@ function lagText({ lagRecords, lagSeconds }: SinkSeen): string | null {
 
 /** Where an initial load ends, or a reconciliation; null if neither is under way. */
 function loadTo({ row }: SinkSeen): number | null {
-  return row !== undefined && row.cursor < row.backfillTo ? row.backfillTo : null;
+  const { to } = legOf(row ?? { legs: [] });
+  return row !== undefined && row.cursor < to ? to : null;
 }
 
 function loadSaid(of: SinkSeen): Said | null {
   const to = loadTo(of);
   if (to === null) return null;
   const what = of.state === 'reconciling' ? 'only what differs from what its store has' : 'the current products';
-  const { cursor = 0, beganCursor: from = 0 } = of.row ?? {};
+  const { cursor, legs } = of.row ?? { cursor: 0, legs: [] };
+  const from = startOf({ legs });
   const text = `${what}, up to ${count(cursor)} of ${count(to)}`;
   return { text, share: (cursor - from) / Math.max(1, to - from) };
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../base/log.ts';
+import { legOf } from '../store/rows/sink-legs.ts';
 import { holdsLog } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
@@ -25,10 +26,10 @@ export function pruneLog(
   const lastSeq = changes.lastSeq();
   const before = ageMs - logRetentionMs;
   for (const sink of sinks.list().filter(holdsLog)) {
-    const { id, name, cursor, backfillTo } = sink;
+    const { id, name, cursor } = sink;
     const isOld = changes.lastBefore(cursor, before, nowMs, 1) > cursor;
     // Records that the sink still needs, and that were not pruned yet.
-    const lag = lastSeq - Math.max(cursor, backfillTo, changes.prunedTo());
+    const lag = lastSeq - Math.max(cursor, legOf(sink).to, changes.prunedTo());
     if (!isOld || lag <= logCap) continue;
     const error = `disabled: ${lag} changes behind, more than CATCHWORD_LOG_CAP`;
     leased.write((writer) => writer.sinks.disable(id, error, nowMs));

@@ -21,7 +21,7 @@ function isAnyBehind() {
   const mirror = new (require('better-sqlite3'))(db, { readonly: true });
   try {
     const behind = `SELECT 1 FROM sinks WHERE configured AND state = 'running'
-      AND (retry_at IS NOT NULL OR cursor < backfill_to OR cursor < (SELECT max(seq) FROM changes))`;
+      AND (retry_at IS NOT NULL OR cursor < legs ->> '$[#-1].to' OR cursor < (SELECT max(seq) FROM changes))`;
     return mirror.prepare(behind).get() !== undefined;
   } finally {
     mirror.close();

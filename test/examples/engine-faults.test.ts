@@ -160,10 +160,9 @@ describe('the example for opensearch when things go wrong', () => {
     harness.start(config);
     await until('the sink stops', () => harness.store.sinks.get('contract')?.state === 'stopped');
     expect(engine.products().size).toBe(1_199);
-    const { id } = harness.sink();
     harness.store.request(({ sinks }) => {
-      sinks.replay(id, 0, true);
-      sinks.setState(id, 'running');
+      sinks.replay(harness.sink(), null);
+      sinks.setState(harness.sink().id, 'running');
     });
     await until('the sink has what the mirror has', () => engine.products().size === 101);
     expect(engine.products()).toEqual(harness.living());

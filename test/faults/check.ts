@@ -6,6 +6,7 @@ import { eventText } from '../../src/catalog/event.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { createHistory } from '../../src/store/history/history.ts';
+import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { eventSource } from '../../src/store/rows/source-state.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { relayOf } from '../relay/feeding.ts';
@@ -151,7 +152,7 @@ function checkFile(root: string, store: Store): void {
     if (event === null) fail('the file holds every change once, in order', `a line of ${file} is not an event`);
     return checkEvent(events, event);
   });
-  const { backfillTo = 0 } = store.sinks.list()[0] ?? {};
+  const { to: backfillTo } = legOf(store.sinks.list()[0] ?? { legs: [] });
   const newest = new Map(changes.filter(({ seq }) => seq <= backfillTo).map((one) => [one.vbid, one]));
   const expected = changes.filter(({ seq, op, vbid }) => {
     return seq > backfillTo || (op !== 'removed' && newest.get(vbid)?.seq === seq);

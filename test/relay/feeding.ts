@@ -40,7 +40,7 @@ export function temporaryMirror(options?: Parameters<typeof openHarness>[0]) {
     parked: () => store.sinks.parked(sink().id),
     /** Does what `sink replay` does. */
     replay: (from: number, backfill: boolean): void =>
-      store.request(({ sinks }) => sinks.replay(sink().id, from, backfill)),
+      store.request(({ sinks }) => sinks.replay(sink(), backfill ? null : from)),
     /** Parks an event as the relay does when a sink refuses it. */
     refuse: (seq: number, name = SINK_NAME): void => {
       const [change] = harness.events(seq - 1);
@@ -53,7 +53,7 @@ export function temporaryMirror(options?: Parameters<typeof openHarness>[0]) {
     /** Does what the hints of a stopped sink say: `sink replay`, then `sink resume`. */
     takeOver: (): void =>
       store.request(({ sinks }) => {
-        sinks.replay(sink().id, 0, true);
+        sinks.replay(sink(), null);
         sinks.setState(sink().id, 'running');
       }),
     /** Changes products, starts a relay, and waits until the sink has confirmed everything. */

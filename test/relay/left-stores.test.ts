@@ -32,7 +32,7 @@ function movedMirror() {
     await until('each sink has everything, or fails', () => {
       const rows = store.sinks.list().filter(({ configured }) => configured);
       const isOver = (row: (typeof rows)[0]) =>
-        row.state === 'stopped' || (row.opened && row.cursor === store.changes.lastSeq());
+        row.state === 'stopped' || (row.generation > 0 && row.cursor === store.changes.lastSeq());
       return rows.length === sinks.length && rows.every(isOver);
     });
     await until('the stores are as they should be', isDone);

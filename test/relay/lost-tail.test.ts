@@ -150,7 +150,7 @@ it('events of one store are not retried at another store that has the same name 
   expect(parked(harness)).toEqual([]);
   harness.store.request(({ sinks }) => sinks.retry(harness.sink().id));
   other.isDown = false;
-  await until('it is open', () => harness.sink().opened);
+  await until('it is open', () => harness.sink().error === null);
   await harness.deliver(books(3, 3));
   expect(other.seqs().slice(had)).toEqual([7, 8, 9]);
   // The events are delivered to the first store under any name that it gets.
@@ -167,7 +167,7 @@ it('events of one store are not retried at another store that has the same name 
 it('carries out a replay that was ordered before a renamed sink was opened', async () => {
   const { harness, store, feed } = setUp();
   const replay = (name: string): void =>
-    harness.store.request(({ sinks }) => sinks.replay(harness.store.sinks.get(name)?.id ?? 0, 0, true));
+    harness.store.request(({ sinks }) => sinks.replay(sinks.get(name) ?? harness.sink(), null));
   await feed(
     () => harness.change(books(2, 1)),
     () => replay('contract'),

@@ -179,7 +179,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     const { table, harness, config } = await twoMirrors();
     await postgres.client.query(`TRUNCATE ${table}`);
     harness.start(config);
-    await until('it is open', () => harness.store.sinks.get(SINK_NAME)?.opened ?? false);
+    await until('it is open', () => (harness.store.sinks.get(SINK_NAME)?.generation ?? 0) > 0);
     await harness.deliver(books(3, 2));
     expect(await living(table)).toEqual(['P0', 'P1', 'P2']);
   });

@@ -80,8 +80,8 @@ async function deliver(db: string, config: SinkConfig): Promise<string> {
   const row = () => store.sinks.get(NAME);
   try {
     await until('the sink has everything or stops', () => {
-      const { cursor, state, opened, error, fillEnd } = row() ?? {};
-      const hasAll = opened === true && error === null && cursor === store.changes.lastSeq();
+      const { cursor, state, generation = 0, error, fillEnd } = row() ?? {};
+      const hasAll = generation > 0 && error === null && cursor === store.changes.lastSeq();
       // Before the mirror is complete, no fill ends.
       const isOver = reached.isOpen && (!reached.ends || fillEnd !== null || needsFullRun(store));
       return state === 'stopped' || (hasAll && isOver);
@@ -99,9 +99,10 @@ async function deliver(db: string, config: SinkConfig): Promise<string> {
 function takeOver(db: string): void {
   onStore(db, ({ request, sinks: { get } }) =>
     request(({ sinks }) => {
-      const id = get(NAME)?.id ?? 0;
-      sinks.replay(id, 0, true);
-      sinks.setState(id, 'running');
+      const sink = get(NAME);
+      if (sink === undefined) throw new Error('the mirror does not have the sink');
+      sinks.replay(sink, null);
+      sinks.setState(sink.id, 'running');
     }),
   );
 }

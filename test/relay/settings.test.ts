@@ -230,7 +230,7 @@ it('restarts a sink at a new address, and keeps what the old store refused for t
   expect(sinks.parked(id)).toHaveLength(1);
   harness.store.request((writer) => writer.sinks.setState(id, 'paused'));
   configure(harness, { x: 'new' });
-  const restarted = { cursor: 0, backfillTo: 3, opened: false, state: 'paused' };
+  const restarted = { cursor: 0, legs: [{ what: 'first', to: 3 }], generation: 0, state: 'paused' };
   expect(sinks.get('x')).toMatchObject({ ...restarted, identity: 'new' });
   // At once, before the new store can be opened.
   expect(sinks.parked(sinks.get('x')?.id ?? 0)).toEqual([]);

@@ -45,6 +45,11 @@ function addSink(bench: Harness, name: string, cursor: number): number {
   });
 }
 
+function replayFrom({ store }: Harness, id: number, after: number): void {
+  const sink = store.sinks.list().find((one) => one.id === id);
+  if (sink !== undefined) store.request(({ sinks }) => sinks.replay(sink, after));
+}
+
 it('records that a clock ahead has dated are judged by the age of the next record', () => {
   const bench = thirty();
   const now = Date.now();
@@ -105,7 +110,7 @@ it('pruning does not wait for a sink that the settings do not name any more, and
 it('pruning disables a sink beyond the cap, says so, and notes the gap', () => {
   const bench = thirty();
   const id = addSink(bench, 'dead', 5);
-  bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
+  replayFrom(bench, id, 5);
   expect(prune(bench, { ...KEEP_NOTHING, logCap: 25 })).toBe(0);
   expect(bench.store.sinks.get('dead')?.state).toBe('running');
   expect(prune(bench, { ...KEEP_NOTHING, logCap: 24 })).toBe(20);
@@ -119,7 +124,7 @@ it('pruning disables a sink beyond the cap, says so, and notes the gap', () => {
 it('pruning does not disable a resumed sink again while it catches up', () => {
   const bench = thirty();
   const id = addSink(bench, 'late', 5);
-  bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
+  replayFrom(bench, id, 5);
   prune(bench, { ...KEEP_NOTHING, logCap: 24 });
   bench.store.request(({ sinks }) => sinks.setState(id, 'running'));
   prune(bench, { ...KEEP_NOTHING, logCap: 24 });

@@ -34,7 +34,7 @@ const KEPT: Record<string, readonly string[]> = {
   rejected: ['run_id', 'pass', 'page', 'position', 'reason', 'body'],
   held_removals: ['run_id', 'product_id'],
   missing: ['product_id', 'runs'],
-  sinks: ['id', 'name', 'kind', 'address', 'identity', 'state', 'generation', 'cursor', 'delivered', 'take_over'],
+  sinks: ['id', 'name', 'kind', 'address', 'identity', 'state', 'generation', 'cursor', 'delivered'],
   parked: ['sink_id', 'seq', 'vbid', 'state', 'reason', 'change'],
   actions: ['id', 'at', 'who', 'action', 'target', 'state', 'outcome'],
   eras: ['first_seq', 'id'],

@@ -12,8 +12,8 @@ import {
   wrapSink,
 } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { viewAt } from '../../src/relay/store-contents.ts';
 import { holdNumber } from '../../src/report/sink-report.ts';
+import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { configAt } from '../relay/feeding.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
@@ -157,7 +157,7 @@ async function follow(seed: number, { filters, steps, isListed }: Plan, publishe
     if (row?.held?.why === 'view')
       store.request((writer) => changeSink(writer, 'release', SINK_NAME, holdNumber(row), Date.now()));
     if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq()) return false;
-    return row.opened && viewAt(store.sinks.views(row.id), row.generation)?.where === views[at]?.where;
+    return row.generation > 0 && legOf(row).where === (views[at]?.where ?? null);
   };
   async function compare(): Promise<void> {
     await until(`the sink is settled (seed ${seed})`, isSettled);

@@ -287,10 +287,12 @@ describe('a run that takes many products away', () => {
     run(100, 'epub', 0);
     run(100, 'pdf', 400);
     await mirror.caughtUp();
-    await restart(where("format IN ('EPUB', 'PDF')"));
-    await mirror.caughtUp();
-    await restart(where("format IN ('EPUB', 'PDF') AND vbid <> 'P399'"));
-    await mirror.caughtUp();
+    for (const view of ["format IN ('EPUB', 'PDF')", "format IN ('EPUB', 'PDF') AND vbid <> 'P399'"]) {
+      const { generation } = mirror.sink();
+      await restart(where(view));
+      await until('the view is under way', () => mirror.sink().generation > generation);
+      await mirror.caughtUp();
+    }
     // The store never had the PDF that left before the view showed them.
     run(40, 'pdf', 500);
     await mirror.caughtUp();

@@ -3,7 +3,7 @@ import { CatchwordError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
-import { viewAt } from '../../src/relay/store-contents.ts';
+import { legOf } from '../../src/store/rows/sink-legs.ts';
 import type { SinkRow } from '../../src/store/rows/sink-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
@@ -48,8 +48,7 @@ function openScene(seed: number, keepsMark: boolean) {
     const row = store.sinks.get(SINK_NAME);
     if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq() || !shop.isOpen()) return false;
     if (keepsMark && row.fillEnd === null) return false;
-    const current = viewAt(store.sinks.views(row.id), row.generation) ?? { where: null, fields: null };
-    return isWanted(current) && store.sinks.parked(row.id, 'ready').length === 0;
+    return isWanted(legOf(row)) && store.sinks.parked(row.id, 'ready').length === 0;
   }
 
   const what = (): string => `seed ${seed}: ${log.join('; ')}`;
@@ -112,6 +111,7 @@ function openScene(seed: number, keepsMark: boolean) {
       removalLimit = Number.POSITIVE_INFINITY;
       const { id, held } = store.sinks.get(SINK_NAME) ?? {};
       if (held?.why === 'run') store.request(({ sinks }) => sinks.approveRuns(id ?? 0));
+      if (held?.why === 'fill') store.request(({ sinks }) => sinks.approveHeld(id ?? 0));
     },
   };
 }
@@ -138,7 +138,7 @@ async function hold(scene: Scene): Promise<void> {
   const had = [...shop.last().products.keys()].filter((vbid) => !ignored.has(vbid));
   const isHeld = (): boolean => row()?.state === 'held';
   const isJudged = (): boolean =>
-    (isHeld() && (heldHas(scene, row()) || row()?.held?.why === 'run')) || scene.isSettled();
+    (isHeld() && (heldHas(scene, row()) || row()?.held?.why !== 'view')) || scene.isSettled();
   scene.chooseView();
   scene.begin(0);
   await until(`the view is judged (${what()})`, isJudged);
@@ -206,7 +206,7 @@ const ACTIONS: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> 
   },
   'change and replay': ({ changes, store, sink }) => {
     changes();
-    store.request(({ sinks }) => sinks.replay(sink().id, 0, true));
+    store.request(({ sinks }) => sinks.replay(sink(), null));
   },
   'replay from a change': ({ store, sink, random, log }) => {
     const row = sink();
@@ -268,7 +268,8 @@ async function history(seed: number, steps: number, keepsMark: boolean): Promise
   const { random, log, settled, check } = scene;
   const names = Object.keys(ACTIONS);
   try {
-    scene.changes();
+    // A sink with a view waits for the first product.
+    while (scene.store.changes.lastSeq() === 0) scene.changes();
     scene.begin();
     await settled();
     for (let step = 0; step < steps; step++) {

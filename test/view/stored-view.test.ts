@@ -25,8 +25,13 @@ it.each(VIEWS)(
     start("json_object('t', title)");
     await mirror.caughtUp();
     await mirror.stop();
-    execute(mirror.store.path, `UPDATE sink_views SET fields = '${stored.replaceAll("'", "''")}'`);
-    expect(query(mirror.store.path, 'SELECT fields FROM sink_views')).toEqual([{ fields: stored }]);
+    execute(
+      mirror.store.path,
+      `UPDATE sinks SET legs = json_set(legs, '$[#-1].fields', '${stored.replaceAll("'", "''")}')`,
+    );
+    expect(query(mirror.store.path, "SELECT legs ->> '$[#-1].fields' AS fields FROM sinks")).toEqual([
+      { fields: stored },
+    ]);
     start("json_object('f', format)");
     const newest = () => store.rows.at(-1)?.body;
     const said = () => mirror.sink().error;

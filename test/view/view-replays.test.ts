@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
-import { viewAt } from '../../src/relay/store-contents.ts';
+import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { memoryReceiver, QUICK } from './memory-receiver.ts';
 
@@ -18,9 +18,8 @@ async function filledStore() {
   const shop = memoryReceiver(false);
   const { store } = mirror;
   const isSettled = (view: View | null): boolean => {
-    const { id, generation, cursor } = mirror.sink();
-    const current = viewAt(store.sinks.views(id), generation)?.where ?? null;
-    return current === (view?.where ?? null) && cursor === store.changes.lastSeq();
+    const sink = mirror.sink();
+    return legOf(sink).where === (view?.where ?? null) && sink.cursor === store.changes.lastSeq();
   };
   mirror.start(shop.config(null), { clock: QUICK });
   await mirror.caughtUp();
@@ -33,7 +32,7 @@ async function filledStore() {
     viewTo: async (view: View | null): Promise<void> => {
       await mirror.stop();
       mirror.start(shop.config(view), { clock: QUICK });
-      await until('the store has its view', () => store.sinks.get(SINK_NAME)?.opened === true && isSettled(view));
+      await until('the store has its view', () => isSettled(view));
     },
   };
 }

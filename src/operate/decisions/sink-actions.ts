@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { CatchwordError, usageError } from '../../base/errors.ts';
 import { KINDS } from '../../relay/kinds/kinds.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
-import { viewAt } from '../../relay/store-contents.ts';
 import { approveCommand, heldSinkText, holdNumber } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import { createHistory } from '../../store/history/history.ts';
-import type { SinkRow } from '../../store/rows/sink-rows.ts';
+import { isFed, type SinkRow } from '../../store/rows/sink-rows.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Reader } from '../../store/schema/reader.ts';
 import type { CheckRequest } from '../../store/schema/sink-tables.ts';
@@ -37,7 +36,7 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
  */
 function release(store: RequestWriter, sink: SinkRow, newest: boolean, by: number | null): string {
   const { sinks } = store;
-  const { id, name, state, generation, held, approvedRemovals } = sink;
+  const { id, name, state, held, approvedRemovals } = sink;
   const shown = heldSinkText(store, sink);
   if (held === null || shown === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
   if (by !== null && by !== holdNumber(sink)) {
@@ -56,7 +55,7 @@ function release(store: RequestWriter, sink: SinkRow, newest: boolean, by: numbe
       ? `${name} gets what its changed view changes`
       : `${plural(held.removed, 'product')} that the fill of ${name} did not deliver may be removed`;
   }
-  if (newest) sinks.sendNewest(sink, viewAt(sinks.views(id), generation));
+  if (newest) sinks.sendNewest(sink);
   if (held.removed === undefined || newest) sinks.approveRuns(id);
   else sinks.approveRemovals(sink, { run: held.run, removed: held.removed });
   const what = newest ? 'each product that differs now, once' : `the changes of run ${held.run}, and what follows`;
@@ -65,7 +64,7 @@ function release(store: RequestWriter, sink: SinkRow, newest: boolean, by: numbe
 
 /** Redelivers from a change on, or every product as it is now (0), and then what follows. */
 function replay({ sinks, changes }: RequestWriter, sink: SinkRow, from: number): string {
-  const { id, name, state, cursor, backfillTo } = sink;
+  const { name, state, cursor, legs } = sink;
   if (from > cursor + 1) {
     const hint = 'Replay from a change that was delivered already; later ones follow anyway.';
     throw usageError(`--from: ${name} has not had ${from} yet: it is at ${cursor}`, hint);
@@ -75,13 +74,13 @@ function replay({ sinks, changes }: RequestWriter, sink: SinkRow, from: number):
   if (from > 0 && from <= pruned) {
     throw usageError(`--from: up to ${pruned}, the log no longer has every change`, later);
   }
-  const view = sinks.views(id).at(-1);
-  const filledTo = Math.max(backfillTo, view?.toCursor ?? 0);
+  const hasView = legs.some(({ tag, what }) => tag !== null || what === 'difference');
+  const filledTo = Math.max(0, ...legs.map(({ to }) => to));
   // Other events brought the store to its view: a later replay would not send these again.
-  if (from > 0 && view !== undefined && from <= filledTo) {
+  if (from > 0 && hasView && from <= filledTo) {
     throw usageError(`--from: ${name} got its view at ${filledTo}`, later);
   }
-  sinks.replay(id, Math.max(0, from - 1), from === 0);
+  sinks.replay(sink, from === 0 ? null : from - 1);
   const all = `every product as of change ${count(changes.lastSeq())}, and then what follows`;
   const waits = state === 'running' ? '' : `; this waits until it is resumed, because it is ${state}`;
   return `${name} gets ${from === 0 ? all : `every change from ${count(from)} on`}${waits}`;
@@ -219,7 +218,7 @@ export function renameSink({ sinks }: RequestWriter, sink: SinkRow, to: string, 
   for (const one of [sink, ...(replaced === undefined ? [] : [replaced])]) {
     requireUnfed(one, feeding, 'Stop it first. Start it again when the settings have the new name.');
   }
-  if (replaced !== undefined && (replaced.opened || sinks.parkedCount(replaced.id) > 0)) {
+  if (replaced !== undefined && (isFed(replaced) || sinks.parkedCount(replaced.id) > 0)) {
     throw usageError(
       `${to} is in use: it has a position of its own`,
       `To keep that one, rename it first: npx catchword sink rename ${to} OTHER.`,

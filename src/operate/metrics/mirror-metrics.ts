@@ -129,7 +129,7 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
       for (const one of now.sinks) {
         const { row, lagRecords, lagSeconds } = one;
         const sink = row.name;
-        result.observe(metrics.sinkState, 1, { sink, state: sinkLag(store, one).state });
+        result.observe(metrics.sinkState, 1, { sink, state: sinkLag(one).state });
         result.observe(metrics.sinkLagRecords, lagRecords, { sink });
         if (lagSeconds !== null) result.observe(metrics.sinkLagSeconds, lagSeconds, { sink });
         result.observe(metrics.sinkParked, store.sinks.parkedCount(row.id), { sink });

@@ -220,15 +220,14 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     harness.change(books(30, 2));
     harness.change([{ vbid: 'P40', body: null }]);
     await expectAll();
-    const { id } = harness.sink();
     const all = harness.events().map(({ seq }) => seq);
 
-    harness.store.request(({ sinks }) => sinks.replay(id, 49, false));
+    harness.store.request(({ sinks }) => sinks.replay(harness.sink(), 49));
     await harness.caughtUp();
     let seqs = (await read())?.seqs ?? null;
     if (seqs !== null) assert.deepEqual(seqs.slice(all.length), all.slice(49));
 
-    harness.store.request(({ sinks }) => sinks.replay(id, 0, true));
+    harness.store.request(({ sinks }) => sinks.replay(harness.sink(), null));
     await harness.caughtUp();
     seqs = (await read())?.seqs ?? null;
     // The newest change of each product, removals included: the store may still have the product.
@@ -246,7 +245,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await harness.stop();
     const gone = books(15, 1, 20).map(({ vbid }) => ({ vbid, body: null }));
     harness.change([...gone, ...books(5, 2)]);
-    harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
+    harness.store.request(({ sinks }) => sinks.replay(harness.sink(), null));
     await harness.crash(wrapSink(config, smallBatches(7)));
     harness.start(wrapSink(config, everyApplyFails()));
     await harness.caughtUp();

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { isSameView, legOf } from '../../store/rows/sink-legs.ts';
 import { remaining } from '../../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../../store/schema/sink-tables.ts';
 import { checkText } from '../check-text.ts';
 import type { Mark } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
-import { viewAt } from '../store-contents.ts';
+import { WHOLE } from '../store-contents.ts';
 import { withTimeout } from '../with-timeout.ts';
 import { type Harness, openHarness, SINK_NAME, type Version } from './harness.ts';
 import type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
@@ -135,7 +136,7 @@ export async function onScene(subject: SinkSubject, work: (scene: Scene) => Prom
 
 /** Lets a connection that waits for the next call end, as a firewall or a server with a limit for idle ones does. */
 export async function endIdle(harness: Harness, target: SinkTarget): Promise<void> {
-  await harness.until('the fill has ended', () => harness.sink().cursor >= harness.sink().backfillTo);
+  await harness.until('the fill has ended', () => harness.sink().cursor >= legOf(harness.sink()).to);
   await systemClock.sleep(IDLE_MS);
   await target.interrupt();
   await target.restore();
@@ -147,8 +148,7 @@ export async function expectView({ harness, expectProducts }: Scene, { view }: S
   await harness.until('the store has its view', () => {
     const row = store.sinks.get(SINK_NAME);
     if (row === undefined || row.cursor !== store.changes.lastSeq()) return false;
-    const current = viewAt(store.sinks.views(row.id), row.generation);
-    return current?.where === view?.where && current?.fields === view?.fields;
+    return isSameView(legOf(row), view ?? WHOLE);
   });
   const seen = [...store.products.all()].map(({ vbid, body }) => [vbid, view?.of(vbid, body) ?? null] as const);
   const expected = seen.flatMap(([vbid, json]) =>

@@ -10,7 +10,6 @@ import { createQueries } from '../schema/queries.ts';
 import { openSqlite } from '../schema/statements.ts';
 import { type CopyOptions, withCopy, withOwnFile } from './back-up.ts';
 import { backupFailed, beginOther, type Copied } from './copy-mirror.ts';
-import { laterKeys } from './former-sinks.ts';
 import { freePath, nameOf } from './inode-check.ts';
 import { COMPANIONS, lookAt, unusable } from './mirror-path.ts';
 import { closeForReaders, explain, openMirrorFile, schemaVersion, withoutLinks } from './open-mirror-file.ts';
@@ -46,30 +45,26 @@ export interface Restored extends Copied {
 
 /**
  * Upgrades a copy, and makes another mirror of it, whose next run reads everything.
- * @param former the locked mirror that it replaces; null if there is none
  * @throws as `openMirrorFile`
  */
 function beginIncarnation(
   path: string,
   named: readonly NamedSink[],
-  former: BetterSqlite.Database | null,
 ): Pick<Restored, 'incarnation' | 'address' | 'sinks'> {
   const { sqlite, orm, close } = openMirrorFile(path, { mustExist: true });
   try {
     const queries = createQueries(sqlite);
     const reader = createSinkReader(queries, orm);
     const { configure } = createSinkWriter(queries, reader);
-    const { refillRestored } = createSinkRequests(queries, reader);
+    const { replay } = createSinkRequests(queries, reader);
     const incarnation = sqlite
       .transaction(() => {
-        const keysOf = laterKeys(queries, former);
-        const laterThanBackup = new Map(reader.list().map((sink) => [sink.id, keysOf(sink)]));
         const other = beginOther(queries);
         queries.write(
           "UPDATE mirror SET source_selection = json_set(source_selection, '$.unfinished', json('true'))",
         )();
         for (const sink of named) configure(sink);
-        for (const sink of reader.list()) refillRestored(sink, laterThanBackup.get(sink.id) ?? null);
+        for (const sink of reader.list()) replay(sink, null);
         return other;
       })
       .immediate();
@@ -99,7 +94,7 @@ function leave(path: string, sqlite: BetterSqlite.Database): void {
  * Locks a mirror during `work`, its WAL in the file. If the path has the same file then, it is in WAL mode again.
  * @throws CatchwordError MIRROR_BUSY if any process has it open; MIRROR_UNUSABLE
  */
-function withoutOthers<T>(path: string, work: (locked: BetterSqlite.Database) => T): T {
+function withoutOthers<T>(path: string, work: () => T): T {
   const opened = nameOf(path);
   let sqlite: BetterSqlite.Database | undefined;
   let isLocked = false;
@@ -110,7 +105,7 @@ function withoutOthers<T>(path: string, work: (locked: BetterSqlite.Database) =>
     sqlite.exec('PRAGMA journal_mode = DELETE');
     isLocked = true;
     sqlite.exec('BEGIN EXCLUSIVE');
-    return work(sqlite);
+    return work();
   } catch (error) {
     if (systemCodeOf(error)?.startsWith('SQLITE_BUSY')) {
       const hint =
@@ -144,25 +139,21 @@ function dressAs(path: string, former: string): void {
 
 /**
  * Puts a copy in the place of the mirror.
- * @param makeReady called with the locked mirror that it replaces; null if there is none
+ * @param makeReady called while the mirror that it replaces is locked
  */
-function putInPlace<T>(
-  copy: string,
-  path: string,
-  makeReady: (former: BetterSqlite.Database | null) => T,
-): T & Pick<Restored, 'kept'> {
+function putInPlace<T>(copy: string, path: string, makeReady: () => T): T & Pick<Restored, 'kept'> {
   const directory = dirname(path);
   function rename(): void {
     renameSync(copy, path);
     syncDirectory(directory);
   }
   if (lookAt(path) === undefined) {
-    const made = makeReady(null);
+    const made = makeReady();
     rename();
     return { ...made, kept: null };
   }
-  return withoutOthers(path, (former) => {
-    const made = makeReady(former);
+  return withoutOthers(path, () => {
+    const made = makeReady();
     dressAs(copy, path);
     const kept = freePath(`${path}.before-restore`);
     linkSync(path, kept);
@@ -211,8 +202,8 @@ export async function restore(db: string, file: string, { sinks, ...options }: R
   return await withOwnFile(path, () =>
     withCopy(from, part, options, (copied) => {
       try {
-        const placed = putInPlace(part, path, (former) => {
-          const begun = beginIncarnation(part, sinks, former);
+        const placed = putInPlace(part, path, () => {
+          const begun = beginIncarnation(part, sinks);
           // All of it is in one file now, or this fails.
           withoutOthers(part, () => {});
           return begun;

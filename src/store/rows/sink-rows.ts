@@ -9,7 +9,6 @@ import {
   type StoreDifference,
   type sinkGaps,
   sinks,
-  sinkViews,
 } from '../schema/sink-tables.ts';
 
 /**
@@ -34,15 +33,15 @@ export function holdsLog({ configured, state }: Pick<SinkRow, 'configured' | 'st
   return configured && state !== 'disabled';
 }
 
+/** Whether the store has ever confirmed anything, to this sink or to the one whose place it took. */
+export function isFed({ cursor, ackedAt }: Pick<SinkRow, 'cursor' | 'ackedAt'>): boolean {
+  return cursor > 0 || ackedAt !== null;
+}
+
 /** How many products of a store still differ after a comparison. */
 export function remaining(counts: Pick<CheckCounts, StoreDifference | 'repaired'>): number {
   const { differing, missing, extra, repaired } = counts;
   return differing + missing + extra - repaired;
-}
-
-/** A view of a sink: see schema.ts. */
-export interface SinkView extends Readonly<Omit<typeof sinkViews.$inferSelect, 'sinkId' | 'unsure'>> {
-  readonly unsure: ReadonlySet<string>;
 }
 
 /** An event that a sink refused, or that waits for such an event. See schema.ts. */
@@ -114,17 +113,15 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
        WHERE sink_id = :id AND seq > :after AND state IN ('refused', 'waiting', 'ready')
          AND state = coalesce(:state, state) AND parked.vbid = coalesce(:vbid, parked.vbid) ORDER BY seq LIMIT :limit`,
   );
-  const ofSink = sql`sink_id = ${sql.placeholder('id')}`;
-  const views = onFirstUse(() => orm.select().from(sinkViews).where(ofSink).orderBy(sinkViews.generation).prepare());
   const skipped = values<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'");
 
   return {
     list: (): SinkRow[] => list().all(),
     get: (name: string): SinkRow | undefined => get().get({ name }),
-    /** Whether a sink of this name has opened the store with this identity. */
+    /** Whether a sink of this name has fed the store with this identity. */
     hasFed: ({ name, identity }: Pick<SinkRow, 'name' | 'identity'>): boolean => {
       const row = get().get({ name });
-      return row?.opened === true && row.identity === identity;
+      return row !== undefined && isFed(row) && row.identity === identity;
     },
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
     /**
@@ -145,11 +142,6 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     /** Products with a refused or waiting event, and its `seq`: later events of them have to wait. */
     blocked: (id: number) => new Map(blocked(id)),
     skipped: (id: number) => new Set(skipped(id)),
-    /** The views that the sink has had, oldest first. */
-    views: (id: number): SinkView[] =>
-      views()
-        .all({ id })
-        .map((view) => ({ ...view, unsure: new Set(view.unsure) })),
     gaps: rows<[id: number], SinkGap>(
       'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
     ),

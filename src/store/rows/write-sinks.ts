@@ -1,22 +1,14 @@
 import type { Queries } from '../schema/queries.ts';
 import type { ApprovedRemovals, CheckRequest, SinkCheck } from '../schema/sink-tables.ts';
-import { LAST_SEQ } from './changes.ts';
 import { LAST_UNUSUAL } from './runs.ts';
+import { createLegWriter, FIRST_LEG } from './sink-legs.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sink-rows.ts';
-import { createViewWriter } from './write-sink-views.ts';
 
 /** Approvals that a sink keeps at most. For safety: a run that waits for one keeps later runs waiting, too. */
 const APPROVALS = 100;
 
 /** What a sink confirmed. */
 export type Ack = Pick<SinkRow, 'cursor' | 'delivered' | 'rate'> & { readonly at: number };
-
-export interface SinkPosition {
-  /** The sink is being filled up to here at most; from here on it gets every change. */
-  readonly filledTo?: number;
-  /** Generations before this one do not count. */
-  readonly began?: number;
-}
 
 /** A sink of the settings. */
 export type NamedSink = Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>;
@@ -70,8 +62,8 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const setAside = write('UPDATE sinks SET name = :former, configured = 0 WHERE id = :id');
   // A random id, because marks of stores have it: the id of a row that was removed must not come again.
   const configure = write(
-    `INSERT INTO sinks (id, name, kind, address, identity, backfill_to, state, approved_run)
-     VALUES (abs(random() >> 11), :name, :kind, :address, :identity, ${LAST_SEQ}, :state, ${LAST_UNUSUAL})
+    `INSERT INTO sinks (id, name, kind, address, identity, generation, legs, state, approved_run)
+     VALUES (abs(random() >> 11), :name, :kind, :address, :identity, 0, ${FIRST_LEG}, :state, ${LAST_UNUSUAL})
      ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address`,
   );
   const configureOnly = write(
@@ -79,18 +71,12 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   );
   const ack = write(
     `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
-       error_at = NULL, retry_at = NULL, take_over = 0 WHERE id = :id AND :generation >= began_generation`,
+       error_at = NULL, retry_at = NULL WHERE id = :id AND :generation >= coalesce(legs ->> '$[#-1].generation', 0)`,
   );
-  const setPosition = write(
-    `UPDATE sinks SET generation = :generation, cursor = :cursor, backfill_to = min(backfill_to, :filledTo), opened = 1,
-       began_generation = max(began_generation, :began) WHERE id = :id`,
-  );
-  const refill = write(
-    `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = ?, fill_end = NULL, opened = 1 WHERE id = ?`,
-  );
+  const setPosition = write('UPDATE sinks SET generation = :generation, cursor = :cursor WHERE id = :id');
   const noteFillEnd = write<[cursor: number | null, id: number]>('UPDATE sinks SET fill_end = ? WHERE id = ?');
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
-  const { sendNewest: _, noteMayHave: __, ...views } = createViewWriter(queries);
+  const { fill, sendNewest: _, ...legs } = createLegWriter(queries, reader);
   const noteCheck = write(
     `UPDATE sinks SET checked = :check, check_asked = CASE check_asked ->> 'id' WHEN :check ->> 'id' THEN NULL ELSE check_asked END
      WHERE id = :id`,
@@ -116,7 +102,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
 
   return {
     ...reader,
-    ...views,
+    ...legs,
     /**
      * Notes that the settings name this sink. If the name means another store than before, that store gets a row of its
      * own, because events that were parked for one store must not be delivered to another. A new row starts with the
@@ -136,16 +122,15 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     ack: ({ id, generation }: Pick<SinkRow, 'id' | 'generation'>, confirmed: Ack): boolean =>
       ack({ ...confirmed, id, generation }) === 1,
     /** Notes how far an opened sink is. Forgets later parked events: they are judged again when they are read again. */
-    setPosition: (id: number, generation: number, cursor: number, position: SinkPosition = {}): void => {
-      setPosition({ filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position, id, generation, cursor });
+    setPosition: (id: number, generation: number, cursor: number): void => {
+      setPosition({ id, generation, cursor });
       dropUnskippedAfter(id, cursor);
     },
-    /** Fills a sink again whose store lost confirmed events. @param withRemoved whether it may have products that are gone */
-    refill: (id: number, withRemoved = false): void => {
-      refill(withRemoved ? 1 : 0, id);
-      views.forgetTransition(id);
+    /** Fills a sink again, because its store has something else than was believed. @param above the generation that it has */
+    refill: (sink: SinkRow, above: number, what: 'first' | 'newest' = 'newest'): void => {
+      fill(sink, what, above);
       // Events that are delivered again are judged again.
-      dropUnskippedAfter(id, 0);
+      dropUnskippedAfter(sink.id, 0);
     },
     /** Notes at which cursor a fill has ended; null: it has not. */
     noteFillEnd: (id: number, cursor: number | null) => noteFillEnd(cursor, id),
@@ -190,13 +175,7 @@ const NOTE_APPROVAL = `approved_removals = iif(approved_removals = '[]', '[{"run
 export function createSinkRequests(queries: Queries, reader: SinkReader) {
   const { write } = queries;
   const { setState, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
-  const { sendNewest, noteMayHave } = createViewWriter(queries);
-  const replay = write(
-    `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
-       cursor = :cursor, take_over = :backfill, retry_at = NULL,
-       backfill_to = CASE :backfill WHEN 1 THEN ${LAST_SEQ} ELSE min(backfill_to, :cursor) END,
-       backfill_removed = :backfill, fill_end = iif(:backfill = 1, NULL, fill_end) WHERE id = :id`,
-  );
+  const { fill, beginChanges, sendNewest } = createLegWriter(queries, reader);
   const askCheck = write<[request: string | null, id: number]>('UPDATE sinks SET check_asked = ? WHERE id = ?');
   const nextGeneration = write('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?');
   const freeEvents = write(
@@ -211,26 +190,16 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
   const approveRemovals = write("UPDATE sinks SET state = 'running', held = NULL, approved_removals = ? WHERE id = ?");
   const rename = write<[name: string, id: number]>('UPDATE sinks SET name = ? WHERE id = ?');
 
-  function restartAfter(id: number, cursor: number, backfill: boolean): void {
-    replay({ id, cursor, backfill: backfill ? 1 : 0 });
-    dropParkedAfter(id, cursor);
-  }
-
   return {
     ...reader,
     setState: (id: number, state: SinkState) => setState(state, id),
     /** Asks the relay to compare the store with its source; null: not any more. */
     askCheck: (id: number, request: CheckRequest | null) => askCheck(request && JSON.stringify(request), id),
-    /** Restarts delivery after `cursor`; with `backfill`, first delivers the current products, tombstones included. */
-    replay: restartAfter,
-    /**
-     * Delivers the current products of a restored mirror.
-     * @param later keys of products that the store may have got after the sink's position; null if not known
-     */
-    refillRestored: (sink: SinkRow, later: readonly string[] | null): void => {
-      const parked = later === null ? [] : reader.parked(sink.id).map(({ change }) => change.vbid);
-      restartAfter(sink.id, 0, true);
-      if (later !== null) noteMayHave(sink, [...later, ...parked]);
+    /** Restarts delivery after a change; null: first delivers each product as it is now, also over another mirror's. */
+    replay: (sink: SinkRow, after: number | null): void => {
+      if (after === null) fill(sink, 'replacement');
+      else beginChanges(sink, after);
+      dropParkedAfter(sink.id, after ?? 0);
     },
     /** Skips a parked event, and frees the events of its product that wait for it. */
     skip: (id: number, seq: number, atMs: number): void => {

@@ -71,18 +71,34 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
 }
 
 /**
+ * A leg of delivery. Each restart of delivery begins one; relay/resume-position.ts has the table of legs and transitions.
+ * - generation: its first one. Generations grow with every leg, and when parked events are freed
+ * - what: `first`: each living product's newest change up to `to`, because the store is empty; `newest`: each product's;
+ *   `replacement`: the same, and while nothing was confirmed the store may be one that another mirror has fed; `difference`: the products that differ from what the leg before made of the
+ *   store up to its change `from`, as of `to`; `changes`: nothing but what comes after `from`. Every change follows.
+ * - from, to: 0 where they mean nothing
+ * - where, fields: the view, see view/view.ts; both null: every product whole
+ * - tag: names the view in the ids of events; null while the sink never had a view
+ */
+export interface SinkLeg {
+  readonly generation: number;
+  readonly what: 'first' | 'newest' | 'replacement' | 'difference' | 'changes';
+  readonly from: number;
+  readonly to: number;
+  readonly where: string | null;
+  readonly fields: string | null;
+  readonly tag: string | null;
+}
+
+/**
  * A downstream store, by the name in its setting. Kept when the settings drop it, so that it can resume later.
  * - address: kind and place without credentials
  * - identity: a sink with another identity is another store
- * - generation: grows when delivery restarts (a replay, freed events); fences of an older generation do not count
- * - began_generation, began_cursor: where delivery last restarted; confirmations of a later generation still count
- * - opened: whether this store was opened since it was configured or moved
- * - cursor: newest `seq` confirmed by the store
- * - backfill_to: up to this seq only each product's newest change is delivered; 0 for none
- * - backfill_removed: tombstones are delivered too; a new store does not need them
+ * - generation: grows when delivery restarts (a leg, freed events); fences of an older generation do not count
+ * - cursor: newest `seq` confirmed by the store, on the last leg
+ * - legs: the last fill and what followed it, oldest first; empty before the sink gets anything
  * - fill_end: the cursor at which the end of a fill removed what the store should not have; null before that, and while the
  *   store may have it again
- * - take_over: the store's content may be replaced although another mirror delivered it
  * - delivered, rate: events confirmed so far, and recent ones per second
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
  * - held: why the sink is held; kept while an approval of it is to be carried out
@@ -103,14 +119,9 @@ export const sinks = sqliteTable('sinks', {
     .notNull()
     .default('running'),
   generation: integer('generation').notNull().default(1),
-  beganGeneration: integer('began_generation').notNull().default(1),
-  beganCursor: integer('began_cursor').notNull().default(0),
-  opened: integer('opened', { mode: 'boolean' }).notNull().default(false),
   cursor: integer('cursor').notNull().default(0),
-  backfillTo: integer('backfill_to').notNull().default(0),
-  backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
+  legs: text('legs', { mode: 'json' }).$type<readonly SinkLeg[]>().notNull().default([]),
   fillEnd: integer('fill_end'),
-  takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
   delivered: integer('delivered').notNull().default(0),
   rate: real('rate').notNull().default(0),
   ackedAt: integer('acked_at'),
@@ -129,39 +140,6 @@ export const sinks = sqliteTable('sinks', {
   viewFailures: integer('view_failures').notNull().default(0),
   viewFailure: text('view_failure'),
 });
-
-/**
- * The views of a sink: each from a generation on, until the next one. Before the first, it gets every product whole.
- * - where_sql, fields: see view/view.ts
- * - tag: names the view in the ids of events; null while the sink never had a view
- * - from_generation, from_cursor: the store has what that generation delivered up to that cursor; only products that differ
- *   are sent, up to `to_cursor`. Null if every product is sent. With `to_cursor` -1, every product is sent, too, but removals
- *   only of what the store may have: after a restore
- * - from_backfill, from_removed: `backfill_to` and `backfill_removed` of that generation: before the end of a fill, the store
- *   has an unknown rest; nothing if the fill was that of a new store
- * - exact: false if the store may have got more than `from_cursor`, because it does not keep its position
- * - unsure: products of which the store may have an older version
- */
-export const sinkViews = sqliteTable(
-  'sink_views',
-  {
-    sinkId: integer('sink_id')
-      .notNull()
-      .references(() => sinks.id, { onDelete: 'cascade' }),
-    generation: integer('generation').notNull(),
-    where: text('where_sql'),
-    fields: text('fields'),
-    tag: text('tag'),
-    fromGeneration: integer('from_generation'),
-    fromCursor: integer('from_cursor').notNull().default(0),
-    fromBackfill: integer('from_backfill').notNull().default(0),
-    fromRemoved: integer('from_removed', { mode: 'boolean' }).notNull().default(false),
-    exact: integer('exact', { mode: 'boolean' }).notNull().default(true),
-    toCursor: integer('to_cursor').notNull().default(0),
-    unsure: text('unsure', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
-  },
-  (table) => [primaryKey({ columns: [table.sinkId, table.generation] })],
-);
 
 /**
  * Events that a sink refused permanently, and later ones of the same products.

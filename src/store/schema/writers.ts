@@ -20,7 +20,7 @@ import type { Transact } from './transaction.ts';
  *
  * - keeper: products, changes, runs, passes, checkpoints, rejected, missing, held_removals and mirror. When it prunes
  *   the log it also disables sinks and notes sink_gaps.
- * - relay: sinks, sink_views, parked, sink_gaps.
+ * - relay: sinks, parked, sink_gaps.
  * - daemon: episodes, notices, sink_points. It also shows which daemon is active.
  *
  * Without a lease, every process may write schedule_ticks, and the retry, the pauses and the rate limit in mirror; and

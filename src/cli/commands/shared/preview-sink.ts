@@ -1,11 +1,11 @@
 import { limitOf } from '../../../catalog/product-limit.ts';
 import { requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { whyHeld } from '../../../relay/settle-view.ts';
-import { viewAt } from '../../../relay/store-contents.ts';
 import { type Comparison, compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
 import type { Colours } from '../../../report/text.ts';
 import { type Config, settingsError } from '../../../settings/config.ts';
 import { type Moment, seqOf } from '../../../store/history/moment.ts';
+import { legOf } from '../../../store/rows/sink-legs.ts';
 import type { Store } from '../../../store/store.ts';
 import { type GivenView, viewOrNull, viewText } from '../../../view/view.ts';
 import type { CommandContext } from './command-context.ts';
@@ -22,8 +22,8 @@ export function sinkView(store: Store, { sinks }: Config, name: string, given: G
   const setting = sinks.find((one) => one.name === name);
   if (setting?.problems !== undefined) throw settingsError(setting.problems);
   const row = setting === undefined ? requireSink(store, name) : (store.sinks.get(name) ?? null);
-  const had = row === null ? undefined : viewAt(store.sinks.views(row.id), row.generation);
-  const now = setting ?? { where: had?.where ?? '', fields: had?.fields ?? '' };
+  const had = legOf(row ?? { legs: [] });
+  const now = setting ?? { where: had.where ?? '', fields: had.fields ?? '' };
   const text = viewText(given.where ?? now.where, given.fields ?? now.fields);
   const where = given.where === undefined ? `${setting?.env}_WHERE` : '--where';
   const fields = given.fields === undefined ? `${setting?.env}_FIELDS` : '--fields';
