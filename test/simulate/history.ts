@@ -70,9 +70,11 @@ function decide(setting: Setting, { store, owner }: SimulatedProcess, run: Run):
 /** Without a `Date`, deltas start this much earlier. */
 const NO_DATE_MARGIN_MS = 300_000;
 
-/** A run that takes longer, and longer than it may settle, waits forever. */
+/** A run that takes longer, and longer than it may settle and look up, waits forever. */
 const PATIENCE_MS = 1.2 * HOUR_MS;
 const MOST_SETTLES = 4;
+/** Of one lookup after another, where requests are slow and few. */
+const LOOKUP_MS = 30_000;
 
 /** Completes a run: restarts killed processes and retries failed runs. */
 async function completeRun(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
@@ -86,7 +88,8 @@ async function completeRun(setting: Setting, kind: RunKind, tries = 12): Promise
     try {
       const run = await world.until(process.run(kind));
       if (run === null) throw new Violation('a run was not started');
-      if (world.now() - begun > PATIENCE_MS + MOST_SETTLES * scenario.overlapMs) {
+      const lookupsMs = (run.evidence?.lookups ?? 0) * LOOKUP_MS;
+      if (world.now() - begun > PATIENCE_MS + MOST_SETTLES * scenario.overlapMs + lookupsMs) {
         throw new Violation(`run ${run.id} took ${Math.round((world.now() - begun) / 60_000)} minutes`);
       }
       const outcome = `${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.map(reasonText).join('; ')}`;

@@ -364,8 +364,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/catalog/watermark.test.ts',
     'an old page from a cache is believed',
     'src/proof/watermark.ts',
-    'return ageMs > overlapMs ?',
-    'return ageMs > 1_000 * overlapMs ?',
+    'if (ageMs <= overlapMs) return null;',
+    'if (ageMs <= 1_000 * overlapMs) return null;',
   ),
   bug(
     'the rate limit is doubled',
@@ -418,8 +418,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the removal limit does not hold removals',
     'src/sync/sweep.ts',
-    'if (unexpected > limit) {',
-    'if (unexpected > limit && total < 0) {',
+    'if (unexpected > limit) return',
+    'if (unexpected > limit && limit < 0) return',
   ),
   bug(
     'a watermark moves although the deltas do not reach back to it',
