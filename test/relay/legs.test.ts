@@ -155,7 +155,7 @@ describe('a changed view', () => {
     ['fills a store whose difference is under way', LEGS['a changed view'], [2, 4], 'newest 0-10 at 3.0'],
     ['keeps a replay that was ordered', LEGS['a replay of everything'], [2, 0], 'replacement 0-10 at 3.0'],
     ['begins the first leg of a new sink', LEGS['a fill'], [0, 0], 'first 0-5 at 1.0'],
-  ])('%s', (_what, legs, place, then) => {
+  ])('a position: %s', (_what, legs, place, then) => {
     const sink = sinkOn(legs, place);
     sink.write(({ sinks }) => sinks.changeView(sink.sink(), { where: 'other', fields: null }));
     expect(sink.shown()).toBe(then);

@@ -203,6 +203,8 @@ async function simulateLife(setting: Setting, calm: () => void): Promise<void> {
   if (cached && last !== null && startOf(setting, last) < calmAt) last = await completeRun(setting, 'full');
   // Deltas do not tell what happened to the source before it was sound again; the run that finds this is open.
   if (last?.reasons.some(isUntold)) last = await completeRun(setting, 'full');
+  // If the clock was put forward since the run before, it asks from before that, which may be the whole list; once.
+  if (last?.reasons.some(({ code }) => code === 'whole-delta')) last = await completeRun(setting, 'full');
   if (last === null) throw new Violation('no full run was possible at the end');
   const { neverSealed } = scenario.limits;
   if (!plain && !neverSealed && last.proof !== 'sealed') {
