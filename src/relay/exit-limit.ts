@@ -237,11 +237,14 @@ export function createExit(context: FeedContext) {
       const { count: failedBefore } = failed();
       const legs = legsSinceFill(sink);
       const from = judgedTo ?? countedFrom(sink, legs[0]?.after ?? 0);
+      const end = changes.lastSeq();
       for (const [index, { after }] of legs.entries()) {
-        const upTo = legs[index + 1]?.after ?? changes.lastSeq();
+        const upTo = legs[index + 1]?.after ?? end;
         const shown = legs.slice(index).map(({ leg }) => leg);
         if (from < upTo) await judge(shown, Math.max(from, after), upTo);
       }
+      // A store that was emptied gets again what its last fill held, which is not counted.
+      judgedTo = Math.max(judgedTo ?? 0, end);
       // Of these changes: to count what the store has evaluates the view for every product.
       const { count, last } = failed();
       const failures = count === failedBefore ? '' : `. An expression of its view fails on ${last}`;

@@ -305,3 +305,8 @@ for (const { first, last, tags } of SEEDS) {
     );
   });
 }
+
+it('a store that is emptied after a replay from a change gets its products again', async () => {
+  // Its only change came before the end of its last fill.
+  await history(535, 4, true);
+});
