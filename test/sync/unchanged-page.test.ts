@@ -149,7 +149,9 @@ it('a page of known products must be the requested one', () => {
   expect(compare(text.replace('"total_pages":2', '"total_pages":3'), 2)?.doubt).toBeNull();
   expect(compare(text.replace('"num_items":80', '"num_items":99'), 2)?.doubt).toBeNull();
   const short = pageText(texts(20, 50), { page: 2 });
-  expect(compare(short.replace('"total_pages":2', '"total_pages":3'), 2)?.doubt?.said).toMatch('30 items instead of 40');
+  expect(compare(short.replace('"total_pages":2', '"total_pages":3'), 2)?.doubt?.said).toMatch(
+    '30 items instead of 40',
+  );
 });
 
 it('a page of known products is not compared with another mirror, nor if the file cannot be read', () => {
