@@ -15,7 +15,7 @@ const TAG_BYTES = 6;
 type ViewText = Pick<SinkLeg, 'where' | 'fields'>;
 type Legged = Pick<SinkRow, 'cursor' | 'legs'>;
 
-/** The leg of a sink that the mirror does not know, and of one of an earlier version that had a view. */
+/** The leg of a sink that the mirror does not know. */
 const NONE: SinkLeg = { generation: 1, what: 'changes', from: 0, to: 0, where: null, fields: null, tag: null };
 
 /** SQL of the legs of a new sink: one without a view. Its generation comes when its view is known. */

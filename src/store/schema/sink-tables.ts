@@ -74,8 +74,9 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
  * A leg of delivery. Each restart of delivery begins one; relay/resume-position.ts has the table of legs and transitions.
  * - generation: its first one. Generations grow with every leg, and when parked events are freed
  * - what: `first`: each living product's newest change up to `to`, because the store is empty; `newest`: each product's;
- *   `replacement`: the same, and while nothing was confirmed the store may be one that another mirror has fed; `difference`: the products that differ from what the leg before made of the
- *   store up to its change `from`, as of `to`; `changes`: nothing but what comes after `from`. Every change follows.
+ *   `replacement`: the same, and while nothing was confirmed the store may be one that another mirror has fed; `difference`:
+ *   the products that differ from what the leg before made of the store up to its change `from`, as of `to`; `changes`:
+ *   nothing but what comes after `from`. Every change follows.
  * - from, to: 0 where they mean nothing
  * - where, fields: the view, see view/view.ts; both null: every product whole
  * - tag: names the view in the ids of events; null while the sink never had a view
