@@ -70,6 +70,8 @@ export interface Game {
   /** Products that it moved past the hidden one. */
   moved: Set<number>;
   touched: Set<number>;
+  /** Products that it touched and that a delta has shown since. */
+  told: Set<number>;
   touches: number;
   /** In the scene `late`: the product that moved, after that it moved again; 0: none yet. */
   fled: number;

@@ -40,7 +40,7 @@ export interface AdversaryOptions {
 /** @param isLate whether deltas are late: then a delta that is asked too early tells of no touch */
 function drawIntent(random: Random, isLate: boolean, favourite: Scene): Intent {
   const touch = random() < (isLate ? 0.6 : 0.45);
-  const late = isLate && random() < 0.7 ? (['keep'] as const) : (['keep', 'spoil', 'spoil'] as const);
+  const late = isLate && random() < 0.7 ? (['keep', 'erase'] as const) : (['keep', 'erase', 'spoil', 'spoil'] as const);
   const fates = touch ? late : (['keep', 'keep', 'erase', 'erase', 'erase', 'spoil'] as const);
   return {
     scene: random() < 0.7 ? favourite : 'any',
@@ -72,15 +72,16 @@ function choose(game: Game): void {
   game.hidden = (near !== undefined && unshown.includes(near) ? near : pickOf(random, unshown)) ?? 0;
 }
 
-/** Lets what it moved past the hidden product vanish, or spoils it. */
+/** Lets what it moved past the hidden product vanish: what it touched only after a delta has shown it (assumption 4). */
 function cover(game: Game): void {
   const { list, mayResize } = game;
+  const isUntold = (id: number): boolean => game.touched.has(id) && !game.told.has(id);
   for (const id of game.moved) {
-    if (game.intent.fate === 'erase' && mayResize && !game.touched.has(id) && list.list.length > LEAST) {
+    if (game.intent.fate === 'erase' && mayResize && !isUntold(id) && list.list.length > LEAST) {
       if (list.list.includes(id)) make(game, [{ kind: 'erase', id }]);
     }
   }
-  game.moved = new Set();
+  game.moved = new Set([...game.moved].filter((id) => game.intent.fate === 'erase' && isUntold(id)));
 }
 
 function beforeWindow(game: Game, from: number): void {
@@ -146,6 +147,7 @@ export function createAdversary({ list, random, perPage, seam, isLate, favourite
     shown: new Set<number>(),
     moved: new Set<number>(),
     touched: new Set<number>(),
+    told: new Set<number>(),
   };
   const intent = drawIntent(random, isLate, favourite);
   const none = {
@@ -164,7 +166,8 @@ export function createAdversary({ list, random, perPage, seam, isLate, favourite
       game.intent = drawIntent(random, isLate, favourite);
       [game.hidden, game.touches, game.fled, game.deltaPass, game.asked] = [0, 0, 0, -1, 0];
       game.hasSlipped = false;
-      [game.reads, game.shown, game.moved, game.touched] = [[], new Set(), new Set(), new Set()];
+      [game.reads, game.shown, game.moved] = [[], new Set(), new Set()];
+      [game.touched, game.told] = [new Set(), new Set()];
       choose(game);
       const count = random() < 0.4 ? 1 + wholeBelow(random, 3) : 0;
       for (let n = 0; n < count && list.list.length > LEAST; n++) {
@@ -191,7 +194,10 @@ export function createAdversary({ list, random, perPage, seam, isLate, favourite
     answered: ({ from, pass, window }: FetchTask, ids: readonly number[]): void => {
       for (const id of ids) game.shown.add(id);
       if (from === null) game.reads.push({ pass, from: startOf(window), ids });
-      else game.deltaEnd = Math.max(game.deltaEnd, startOf(window) + ids.length);
+      else {
+        game.deltaEnd = Math.max(game.deltaEnd, startOf(window) + ids.length);
+        for (const id of ids) if (game.touched.has(id)) game.told.add(id);
+      }
     },
     /** Whether the run has read past a product that lives, and that no answer has shown. */
     isHiding: (): boolean => !game.shown.has(game.hidden) && list.list.includes(game.hidden),
