@@ -665,6 +665,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     "if (of('Goto', 'NotNull').some(isPassed)) return null;",
     "if (of('Goto', 'NotNull').some(isPassed) && addr < 0) return null;",
   ),
+  // Comparisons stay right with it, and become slow.
+  bugFor(
+    'test/relay/contract.test.ts',
+    'a table adds up its products to another sum than their digests have',
+    'src/relay/kinds/sql/sql-digests.ts',
+    'sum: before.sum + total }',
+    'sum: before.sum + total + 1n }',
+  ),
   // The adversary must find these by itself, although other tests have a history for most of them.
   bugFor(
     'test/simulate/adversary.test.ts',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { SinkError } from '../sink.ts';
+import { type BucketSum, SinkError } from '../sink.ts';
+import { bucketOf, createSums } from '../store-digest.ts';
 import {
   alike,
   book,
@@ -8,6 +9,8 @@ import {
   endIdle,
   expectView,
   kept,
+  listedBy,
+  onOpened,
   onScene,
   positionOf,
   type Scene,
@@ -24,6 +27,12 @@ export type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.
  *   import { sinkChecks } from 'catchword/sink-contract';
  *   for (const check of sinkChecks(subject)) it(check.name, check.run);
  */
+
+const LISTINGS = [
+  { whole: false, positions: true },
+  { whole: true, positions: false },
+  { whole: true, positions: true },
+] as const;
 
 const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   'delivers every change in order': async ({ harness, config, expectAll }) => {
@@ -212,6 +221,42 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     }
     await harness.deliver(alike(3).flatMap(({ vbid }, nth) => (nth % 2 === 0 ? { vbid, body: null } : [])));
     await kept(expectProducts);
+  },
+
+  'lists whole what it lists in parts, and adds up what it lists': async ({ harness, config }) => {
+    harness.start(config);
+    await harness.deliver([...books(60, 1), ...alike(1)]);
+    await harness.deliver([...books(20, 2), { vbid: 'P50', body: null }]);
+    await harness.stop();
+    const newest = new Map(harness.events().map((event) => [event.vbid, { ...event, id: '', text: '' }]));
+    const living = [...newest.values()].filter(({ body }) => body !== null);
+    const first = new Set(living.slice(0, 30).map(({ vbid }) => bucketOf(vbid)));
+    const rest = new Set(living.map(({ vbid }) => bucketOf(vbid)).filter((bucket) => !first.has(bucket)));
+    await onOpened(config, async ({ list, digests }, mark, signal) => {
+      if (list === undefined || mark === null) return;
+      for (const listing of LISTINGS) {
+        const listed = await listedBy(list(listing, null, mark, signal), null);
+        assert.deepEqual([...listed.keys()].sort(), living.map(({ vbid }) => vbid).sort());
+        const all = new Map(listed);
+        for (const buckets of [first, rest]) {
+          for (const [vbid, product] of await listedBy(list(listing, buckets, mark, signal), buckets)) {
+            assert.deepEqual(product, all.get(vbid));
+            all.delete(vbid);
+          }
+        }
+        assert.deepEqual([...all.keys()], [], 'not in the lists of their buckets');
+        if (digests === undefined) continue;
+        const sums = createSums();
+        for (const event of living) {
+          const digest: string = digests.digestOf(event, listing);
+          assert.equal(listed.get(event.vbid)?.digest, digest);
+          sums.add(bucketOf(event.vbid), digest);
+        }
+        const added: ReadonlyMap<number, BucketSum> = (await digests.sums?.(listing, mark, signal)) ?? sums.sums;
+        // Buckets without products may be missing.
+        assert.deepEqual(new Map([...added].filter(([, { count }]) => count > 0)), sums.sums);
+      }
+    });
   },
 
   'redelivers on demand': async ({ harness, config, read, expectProducts, expectAll }) => {

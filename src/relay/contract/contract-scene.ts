@@ -6,9 +6,10 @@ import { isSameView, legOf } from '../../store/rows/sink-legs.ts';
 import { remaining } from '../../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../../store/schema/sink-tables.ts';
 import { checkText } from '../check-text.ts';
-import type { Mark } from '../sink.ts';
+import type { Mark, Sink, StoredProduct } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { WHOLE } from '../store-contents.ts';
+import { bucketOf } from '../store-digest.ts';
 import { withTimeout } from '../with-timeout.ts';
 import { type Harness, openHarness, SINK_NAME, type Version } from './harness.ts';
 import type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
@@ -157,13 +158,31 @@ export async function expectView({ harness, expectProducts }: Scene, { view }: S
   await expectProducts(new Map(expected));
 }
 
-/** What the store says of its position, as another mirror would ask. */
-export async function positionOf(config: SinkConfig): Promise<Mark | null> {
+/** Opens the store, which no relay feeds now, as another mirror would: it may only be asked. */
+export async function onOpened<T>(
+  config: SinkConfig,
+  ask: (sink: Sink, mark: Mark | null, signal: AbortSignal) => T | Promise<T>,
+): Promise<T> {
   const sink = await config.make();
   const unknown = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
   try {
-    return await withTimeout(30_000, (deadline) => sink.open(unknown, 0, deadline));
+    return await withTimeout(30_000, async (deadline) => ask(sink, await sink.open(unknown, 0, deadline), deadline));
   } finally {
     await sink.close();
   }
+}
+
+/** What the store says of its position. */
+export function positionOf(config: SinkConfig): Promise<Mark | null> {
+  return onOpened(config, (_sink, mark) => mark);
+}
+
+/** By key, what the store lists of its products; all of them, or those of some buckets. */
+export async function listedBy(lists: AsyncIterable<readonly StoredProduct[]>, buckets: ReadonlySet<number> | null) {
+  const found = new Map<string, StoredProduct>();
+  for await (const products of lists) {
+    for (const product of products)
+      if (buckets === null || buckets.has(bucketOf(product.vbid))) found.set(product.vbid, product);
+  }
+  return found;
 }
