@@ -232,14 +232,15 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const living = [...newest.values()].filter(({ body }) => body !== null);
     const first = new Set(living.slice(0, 30).map(({ vbid }) => bucketOf(vbid)));
     const rest = new Set(living.map(({ vbid }) => bucketOf(vbid)).filter((bucket) => !first.has(bucket)));
-    await onOpened(config, async ({ list, digests }, mark, signal) => {
-      if (list === undefined || mark === null) return;
+    await onOpened(config, async (sink, mark, signal) => {
+      const { digests } = sink;
+      if (sink.list === undefined || mark === null) return;
       for (const listing of LISTINGS) {
-        const listed = await listedBy(list(listing, null, mark, signal), null);
+        const listed = await listedBy(sink.list(listing, null, mark, signal), null);
         assert.deepEqual([...listed.keys()].sort(), living.map(({ vbid }) => vbid).sort());
         const all = new Map(listed);
         for (const buckets of [first, rest]) {
-          for (const [vbid, product] of await listedBy(list(listing, buckets, mark, signal), buckets)) {
+          for (const [vbid, product] of await listedBy(sink.list(listing, buckets, mark, signal), buckets)) {
             assert.deepEqual(product, all.get(vbid));
             all.delete(vbid);
           }
