@@ -16,7 +16,7 @@ const KEPT = 10_000;
 
 const COLUMNS = 'id, at, who, action, target, argument, state, outcome, ended_at AS endedAt';
 
-type ActionReader = ReturnType<typeof createDecisionReader>;
+type DecisionReader = ReturnType<typeof createDecisionReader>;
 
 /** Reads decisions. The table is small and has no index: `list` and `of` stop at the last row that they return. */
 export function createDecisionReader({ row, rows }: Queries) {
@@ -44,7 +44,7 @@ export function createDecisionReader({ row, rows }: Queries) {
   };
 }
 
-export function createDecisionWriter({ number, write }: Queries, reader: ActionReader) {
+export function createDecisionWriter({ number, write }: Queries, reader: DecisionReader) {
   const add = number<[NewAction]>(
     `INSERT INTO actions (at, who, action, target, argument, state, outcome, ended_at)
      VALUES (:at, :who, :action, :target, :argument, :state, :outcome, :endedAt) RETURNING id`,

@@ -41,7 +41,7 @@ export interface EpisodeFilter {
 
 const IS_WAITING = 'delivered_at IS NULL AND next_try_at > 0';
 
-type EpisodeReader = ReturnType<typeof createIncidentReader>;
+type IncidentReader = ReturnType<typeof createIncidentReader>;
 
 export function createIncidentReader({ rows, number }: Queries) {
   const columns = 'topic, message, began_at AS beganAt, ended_at AS endedAt';
@@ -93,7 +93,7 @@ export function createIncidentReader({ rows, number }: Queries) {
 }
 
 /** Written by the active daemon, or the keeper. */
-export function createIncidentWriter({ number, write }: Queries, reader: EpisodeReader) {
+export function createIncidentWriter({ number, write }: Queries, reader: IncidentReader) {
   const begin = number<[Omit<Episode, 'id' | 'endedAt'>]>(
     'INSERT INTO episodes (topic, message, began_at) VALUES (:topic, :message, :beganAt) RETURNING id',
   );

@@ -12,7 +12,7 @@ export interface Retry {
   readonly reason: string;
 }
 
-export type ScheduleReader = ReturnType<typeof createTickReader>;
+export type TickReader = ReturnType<typeof createTickReader>;
 
 /** Which scheduled moments were served, and which failed run is to be retried. */
 export function createTickReader({ row, value }: Queries) {
@@ -38,7 +38,7 @@ export function createTickReader({ row, value }: Queries) {
 }
 
 /** Every process may write the schedule, without a lease. Each call is one transaction. */
-export function createTickWriter({ write }: Queries, reader: ScheduleReader, transact: Transact) {
+export function createTickWriter({ write }: Queries, reader: TickReader, transact: Transact) {
   const setServed = (pick: 'max' | 'min') =>
     write<[kind: RunKind, atMs: number]>(
       `INSERT INTO schedule_ticks (kind, served_at) VALUES (?, ?)
