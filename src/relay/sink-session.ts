@@ -5,7 +5,7 @@ import { createExit } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
 import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
-import { isOfThisHistory, resume } from './resume-position.ts';
+import { hasLostPlace, isOfThisHistory, resume } from './resume-position.ts';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
 import { isSameMark, markSchema } from './stored-mark.ts';
 import { withTimeout } from './with-timeout.ts';
@@ -67,7 +67,9 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
 /** Whether a fill begins because the store lost what it had: then what it takes away was not judged. */
 function isUnjudgedFill(before: SinkRow, mark: Opened | null, sink: Sink): boolean {
   if (mark === null || sink.apply !== undefined) return false;
-  return before.cursor > 0 && (mark.refill !== undefined || mark.generation < legOf(before).generation);
+  const leg = legOf(before);
+  if (hasLostPlace(leg, mark)) return true;
+  return before.cursor > 0 && (mark.refill !== undefined || mark.generation < leg.generation);
 }
 
 /** Whether a fill begins that has something to deliver, or to replace. */

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import type { SinkEvent } from '../../src/relay/sink.ts';
+import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compared } from './compared.ts';
-import { books, fed, fedBefore, feederAt, fillEnded, NEVER, numbers, temporaryMirror } from './feeding.ts';
+import { books, configAt, fed, fedBefore, feederAt, fillEnded, NEVER, numbers, temporaryMirror } from './feeding.ts';
 import { KINDS, type TargetKind } from './target-kinds.ts';
 
 /* What happens to stores besides deliveries, a row for each, over all kinds that can do what it needs (`can` of target-kinds.ts). */
@@ -56,6 +57,24 @@ const ROWS: readonly Row[] = [
       await fillEnded(harness, config);
       await until('every product is there', async () => (await target.read()).products.size === 29);
       expect((await target.read()).products).toEqual(harness.living());
+    },
+  ],
+  [
+    'that lost everything before its view was changed gets all that the new one shows',
+    ['mark', 'refill'],
+    async (prepared) => {
+      const { harness, target, config } = await fedBefore(prepared, 30);
+      const store = await config.make();
+      await store.drop?.(NEVER);
+      await store.close();
+      const changed = configAt(target.url, target.secret, { where: "vbid <> 'P7'" });
+      harness.start(changed);
+      await harness.until('the view is changed', () => legOf(harness.sink()).where !== null);
+      await harness.caughtUp();
+      await fillEnded(harness, changed);
+      const expected = new Map(harness.living());
+      expected.delete('P7');
+      expect((await target.read()).products).toEqual(expected);
     },
   ],
   [

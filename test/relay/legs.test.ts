@@ -95,6 +95,8 @@ const ROWS: readonly Row[] = [
   ['a changed view', [2, 0], [1, 9], 'itself', 'difference 9-9 at 2.0', 'has not seen it, and is ahead'],
   ['a changed view', [2, 5], [1, 7], 'itself', 'newest 0-10 at 3.0', 'was set back to before it'],
   ['a changed view', [2, 5], [1, 2], 'itself', 'newest 0-10 at 3.0', 'was set back into the fill'],
+  ['a changed view', [2, 0], [2, 0], 'itself', 'newest 0-10 at 3.0', 'lost everything before it began'],
+  ['a changed view', [2, 9], [2, 0], 'itself', 'newest 0-10 at 3.0', 'lost its position'],
   ['a view that was changed twice', [3, 0], [1, 9], 'itself', 'newest 0-10 at 4.0', 'has not seen the first one'],
   ['what differs now', [2, 8], [1, 8], 'itself', 'difference 8-9 at 2.8', 'has not seen it'],
   ['what differs now', [2, 8], [1, 10], 'itself', 'difference 10-10 at 2.10', 'has not seen it, and is ahead'],
