@@ -41,7 +41,7 @@ export function configuredSource(baseUrl: string | undefined): string {
 
 /**
  * The id of a change, which names one change for ever. After a mirror is restored from a backup, changes get the same numbers
- * again, but another era. Readers compare ids and do not parse them.
+ * again, but another era. Readers outside compare ids and do not parse them; `findPosition` in log-position.ts does.
  */
 export function eventId(incarnation: string, { era, seq, tag }: Pick<RecordedChange, 'era' | 'seq' | 'tag'>): string {
   return `${idStart(incarnation, tag === undefined ? era : `${era}.${tag}`)}${seq}`;

@@ -22,6 +22,7 @@ import { forecastView } from './view-forecast.ts';
  *   the end of a fill removes what the store should not have (a fill itself    counted by reconcile.ts
  *   delivers no removals to a store that can list), and so does a repair
  *
+ * A run and a view are counted against what the mirror reckons that the store has, the others against what the store lists.
  * All ask `tooMany`. docs/held.md has the same as a table. A run goes on writing while its changes are delivered. So some may
  * leave before it exceeds the limit: never more than the limit. Removals that the source announced, or an operator approved,
  * are not counted: the run has asked about them.

@@ -58,7 +58,8 @@ export function createFeedContext(options: FeedOptions) {
     const { to } = legOf(before);
     const noted = leased.write(({ sinks }) => sinks.ack(sink, ack));
     const isFilled = noted && before.cursor < to && ack.cursor >= to;
-    if (isFilled) log.info({ sink: config.name, cursor: ack.cursor }, 'backfill ended');
+    if (isFilled)
+      log.info({ sink: config.name, cursor: ack.cursor }, 'the initial load, or the reconciliation, is delivered');
   });
 
   /** Returns the sink as the mirror has it now. */

@@ -6,6 +6,16 @@ import { parkRefused, stopSink } from './parked-events.ts';
 import { isSinkError } from './sink.ts';
 import type { Session } from './sink-session.ts';
 
+/*
+ * What an error of a store does to its sink:
+ *
+ *   unavailable, misconfigured, anything else    wait, with growing pauses, and retry the same batch
+ *   refused                                      search for the event (refusal-search.ts), and park it (parked-events.ts);
+ *                                                stop at the first one with refused=stop, or after 20 in a row
+ *   gone, SINK_CONFLICT                          stop until an operator resumes the sink
+ *   the mirror or the lease is lost              end the relay
+ */
+
 /** How often to check whether an operator ended the pause. */
 const POLL_MS = 200;
 const MAX_BACKOFF_MS = 60_000;

@@ -18,7 +18,8 @@ import { bucketOf, createSums, digestOf, digestOfJson, isDigest } from './store-
 import { isSameMark } from './stored-mark.ts';
 
 /*
- * Brings a store to V of the mirror as of the store's position, while nothing is delivered to it: it compares what the store
+ * `sink verify`, its `--repair`, and the end of each fill, which removes what the fill did not deliver (`endFill`). It
+ * brings a store to V of the mirror as of the store's position, while nothing is delivered to it: it compares what the store
  * lists, and applies what differs. First the sums of all buckets, then the products of those that differ, as many buckets at
  * once as have few enough products for memory. The history is read once, and leaves a line for each product in memory.
  */
@@ -314,6 +315,10 @@ async function removeRest(context: FeedContext, session: Session, row: SinkRow):
   if (counts.extra > 0) {
     if (holdFillEnd(context, row, counts.extra, pass.total)) return false;
     await round(pass, unequal, false, true);
+  }
+  if (counts.missing + counts.extra > 0) {
+    const fields = { sink: context.config.name, missing: counts.missing, extra: counts.extra };
+    context.log.info(fields, 'the store lacked products, or had others, when its fill ended: this is repaired');
   }
   const end = context.markAt(row, row.cursor);
   if (!isSameMark(session.stored(), end)) await session.apply([], [], end);

@@ -72,7 +72,7 @@ it('a daemon logs only documented fields through a load, failures and a stop', {
   expect((await runHere(['sync'], settings, directory)).code).toBe(0);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
-  await daemon.shows('backfill ended');
+  await daemon.shows('the initial load, or the reconciliation, is delivered');
   await daemon.shows('sink failed, retrying');
   await daemon.shows('sink recovered');
   const second = startService(['daemon'], settings, directory);
