@@ -54,12 +54,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     'const deltasRead = closed || !closed || areUsable || ',
   ),
   bug('the last window is skipped', 'src/proof/plan.ts', '    return at + 1;\n', '    return Math.max(1, at);\n'),
-  bug(
-    'a modified product joins windows',
-    'src/proof/seams.ts',
-    'places[id] = modifiedIn(id) > window.pass ? MODIFIED : size++;',
-    'places[id] = modifiedIn(id) > 250 ? MODIFIED : size++;',
-  ),
   bugFor(
     'test/sync/untold.test.ts',
     'changes that no delta told do not open the run',
@@ -674,6 +668,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'sum: before.sum + total + 1n }',
   ),
   // The adversary must find these by itself, although other tests have a history for most of them.
+  bugFor(
+    'test/simulate/adversary.test.ts',
+    'a modified product joins windows',
+    'src/proof/seams.ts',
+    'places[id] = modifiedIn(id) > window.pass ? MODIFIED : size++;',
+    'places[id] = modifiedIn(id) > 250 ? MODIFIED : size++;',
+  ),
   bugFor(
     'test/simulate/adversary.test.ts',
     'neighbours are joined if they stood still, although a job modified what they share',
