@@ -319,6 +319,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'the clock decides how long a resumed run settles, and a pass ends when it begins',
+    test: 'test/simulate/settling.test.ts',
     edits: [
       {
         file: 'src/sync/execute-run.ts',
