@@ -20,7 +20,7 @@ export const SINK_STATES: Readonly<Record<SinkSeen['state'], readonly [tone: Ton
   retrying: ['warn', 'The store cannot be reached, or a setting is wrong.', 'Fix what the error names; catchword retries, with growing pauses up to a minute. Resume retries at once.'],
   paused: ['warn', 'An operator paused it. It gets nothing until it is resumed; the change log keeps what it needs.', 'Resume.'],
   live: ['good', 'It gets every change as it is recorded.', ''],
-  backfill: ['good', 'It is being filled with the current products; then it gets every change. Commands and pages say `initial load`.', '', 'initial load'],
+  backfill: ['good', 'It is being filled with the current products; then it gets every change.', '', 'initial load'],
   reconciling: ['good', 'Its view was changed, or only what differs was approved: it gets the products of which its store has something else; then it gets every change.', ''],
   new: ['soft', 'The settings name it, and nothing was delivered yet.', 'Start or restart the daemon (or relay).'],
   'not configured': ['soft', 'The settings no longer name it, so the log no longer waits for it.', 'Configure it again to continue.'],

@@ -118,7 +118,9 @@ function membersOf(rows: readonly Row<never>[]): string {
 }
 
 function statesOfSinks(): string {
-  const lines = Object.entries(SINK_STATES).map(([state, [, about, todo]]) => [`\`${state}\``, about, todo]);
+  const lines = Object.entries(SINK_STATES).map(([state, [, about, todo, label]]) => {
+    return [label === undefined ? `\`${state}\`` : `\`${state}\` (for people: ${label})`, about, todo];
+  });
   return tableOf(['state', 'meaning', 'what to do'], lines);
 }
 

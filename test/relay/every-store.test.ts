@@ -17,6 +17,15 @@ type Prepared = ReturnType<TargetKind['prepare']>;
 
 const REPLAY = 'To send every product again: npx catchword sink replay contract --from beginning';
 
+/** A store of 30 products that has lost all of them, and its position. */
+async function emptied(prepared: Prepared) {
+  const scene = await fedBefore(prepared, 30);
+  const store = await scene.config.make();
+  await store.drop?.(NEVER);
+  await store.close();
+  return scene;
+}
+
 const ROWS: readonly Row[] = [
   [
     'that another mirror has fed stays as it is until it is taken over',
@@ -49,10 +58,7 @@ const ROWS: readonly Row[] = [
     'that lost everything gets every product again',
     ['mark', 'refill'],
     async (prepared) => {
-      const { harness, target, config } = await fedBefore(prepared, 30);
-      const store = await config.make();
-      await store.drop?.(NEVER);
-      await store.close();
+      const { harness, target, config } = await emptied(prepared);
       await harness.resume(config, [...books(1, 2), { vbid: 'P7', body: null }]);
       await fillEnded(harness, config);
       await until('every product is there', async () => (await target.read()).products.size === 29);
@@ -63,10 +69,7 @@ const ROWS: readonly Row[] = [
     'that lost everything before its view was changed gets all that the new one shows',
     ['mark', 'refill'],
     async (prepared) => {
-      const { harness, target, config } = await fedBefore(prepared, 30);
-      const store = await config.make();
-      await store.drop?.(NEVER);
-      await store.close();
+      const { harness, target } = await emptied(prepared);
       const changed = configAt(target.url, target.secret, { where: "vbid <> 'P7'" });
       harness.start(changed);
       await harness.until('the view is changed', () => legOf(harness.sink()).where !== null);
