@@ -4,10 +4,9 @@ const MAX_PATIENCE = 16;
 export type BatchSize = ReturnType<typeof createBatchSize>;
 
 /**
- * Limits how many events a store gets at once after it did not answer in time (`mostEvents` in read-batch.ts applies it). Such
- * a store gets half as many, down to one. After
- * deliveries that succeed it gets half as many again; each time that fails, it takes twice as many deliveries. A timeout
- * says nothing about any event; see refusal-search.ts for refused events.
+ * Limits how many events a store gets at once after it did not answer in time; `mostEvents` in read-batch.ts asks for it. Such
+ * a store gets half as many, down to one. After deliveries that succeed it gets half as many again; each time that fails, it
+ * takes twice as many deliveries. A timeout says nothing about any event; see refusal-search.ts for refused events.
  */
 export function createBatchSize() {
   let limit = Number.POSITIVE_INFINITY;

@@ -10,8 +10,9 @@ import type { Session } from './sink-session.ts';
  * What an error of a store does to its sink:
  *
  *   unavailable, misconfigured, anything else    wait, with growing pauses, and retry the same batch
- *   refused                                      search for the event (refusal-search.ts), and park it (parked-events.ts);
+ *   refused, in a delivery                       search for the event (refusal-search.ts), and park it (parked-events.ts);
  *                                                stop at the first one with refused=stop, or after 20 in a row
+ *   an idle connection that has ended            open another one at once
  *   gone, SINK_CONFLICT                          stop until an operator resumes the sink
  *   the mirror or the lease is lost              end the relay
  */

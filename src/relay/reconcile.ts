@@ -317,8 +317,8 @@ async function removeRest(context: FeedContext, session: Session, row: SinkRow):
     await round(pass, unequal, false, true);
   }
   if (counts.missing + counts.extra > 0) {
-    const fields = { sink: context.config.name, missing: counts.missing, extra: counts.extra };
-    context.log.info(fields, 'the store lacked products, or had others, when its fill ended: this is repaired');
+    const reason = `${counts.missing} missing, ${counts.extra} extra`;
+    context.log.info({ sink: context.config.name, reason }, 'the store was repaired when its fill ended');
   }
   const end = context.markAt(row, row.cursor);
   if (!isSameMark(session.stored(), end)) await session.apply([], [], end);

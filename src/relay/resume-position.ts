@@ -2,7 +2,6 @@ import { CatchwordError } from '../base/errors.ts';
 import { isFill, legOf, mayReplace, startOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import type { SinkLeg } from '../store/schema/sink-tables.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import { apartText } from './kinds/kinds.ts';
 import type { Mark, Opened } from './sink.ts';
@@ -28,7 +27,7 @@ import { feederOf } from './stored-mark.ts';
  *   an earlier leg: a fill              begin it
  *                   changes             the same, from where the store is if that is before; unless it lacks products of a view
  *                   difference          begin it if the store was where the mirror believed, or ahead; else a fill
- *   nothing, and it had something       a fill; also the start of a difference, which no store has
+ *   nothing, and it had something       a fill; also if it is at the start of a difference
  *   another sink of this mirror         continue there if both have every product whole, else a fill
  *   another mirror, or a lost future    stop (SINK_CONFLICT), unless the leg is a replacement
  *
@@ -66,7 +65,7 @@ export function resume(store: RelayWriter, sink: SinkRow, mark: Opened | null, n
   } else if ((feederOf(mark).sink ?? id) !== id) takePlace(store, sink, mark);
   else if (mark.generation < leg.generation) begin(store, sink, mark, nowMs);
   else if (mark.refill !== undefined && cursor > 0) sinks.refill(sink, mark.generation, 'first');
-  else if (hasLostPlace(leg, mark)) sinks.refill(sink, mark.generation);
+  else if (hasLostPlace(sink, mark)) sinks.refill(sink, mark.generation);
   else {
     placeFreed(store, sink, mark);
     recordGap(store, sink, mark.cursor, nowMs);
@@ -75,11 +74,13 @@ export function resume(store: RelayWriter, sink: SinkRow, mark: Opened | null, n
 }
 
 /**
- * Whether a store that knows of a difference says that it has got nothing: it has lost its mark, and maybe what the leg before
- * has made of it. With its first batch, a store takes a cursor above 0, and before that it has the mark of that leg.
+ * Whether a store to which something was delivered says that it is at the start of a difference: it has lost its mark, and maybe
+ * what the leg before has made of it. With its first batch, a store takes a cursor above 0, and before that it has the mark of
+ * that leg. A store that never got anything, because its view showed nothing, may have no mark, and lacks nothing.
  */
-export function hasLostPlace({ what, generation }: SinkLeg, mark: Mark): boolean {
-  return what === 'difference' && mark.generation === generation && mark.cursor === 0;
+export function hasLostPlace(sink: SinkRow, mark: Mark): boolean {
+  const { what, generation } = legOf(sink);
+  return what === 'difference' && mark.generation === generation && mark.cursor === 0 && sink.delivered > 0;
 }
 
 /** Begins a leg of which the store has nothing yet, or nothing more. */

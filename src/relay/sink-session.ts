@@ -67,9 +67,8 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
 /** Whether a fill begins because the store lost what it had: then what it takes away was not judged. */
 function isUnjudgedFill(before: SinkRow, mark: Opened | null, sink: Sink): boolean {
   if (mark === null || sink.apply !== undefined) return false;
-  const leg = legOf(before);
-  if (hasLostPlace(leg, mark)) return true;
-  return before.cursor > 0 && (mark.refill !== undefined || mark.generation < leg.generation);
+  const isEarlier = mark.generation < legOf(before).generation;
+  return before.cursor > 0 && (mark.refill !== undefined || isEarlier || hasLostPlace(before, mark));
 }
 
 /** Whether a fill begins that has something to deliver, or to replace. */

@@ -3,7 +3,18 @@ import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.
 import type { SinkEvent } from '../../src/relay/sink.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compared } from './compared.ts';
-import { books, configAt, fed, fedBefore, feederAt, fillEnded, NEVER, numbers, temporaryMirror } from './feeding.ts';
+import {
+  books,
+  configAt,
+  fed,
+  fedBefore,
+  feederAt,
+  feeding,
+  fillEnded,
+  NEVER,
+  numbers,
+  temporaryMirror,
+} from './feeding.ts';
 import { KINDS, type TargetKind } from './target-kinds.ts';
 
 /* What happens to stores besides deliveries, a row for each, over all kinds that can do what it needs (`can` of target-kinds.ts). */
@@ -78,6 +89,22 @@ const ROWS: readonly Row[] = [
       const expected = new Map(harness.living());
       expected.delete('P7');
       expect((await target.read()).products).toEqual(expected);
+    },
+  ],
+  [
+    'that got nothing by its view gets only what another one shows',
+    ['events'],
+    async (prepared) => {
+      const { harness, target } = await feeding(prepared);
+      const viewed = (where: string) => configAt(target.url, target.secret, { where });
+      harness.change(books(30, 1));
+      harness.start(viewed("vbid = 'none'"));
+      await harness.caughtUp();
+      await harness.stop();
+      harness.start(viewed("vbid IN ('P7', 'P8')"));
+      await harness.until('the view is changed', () => legOf(harness.sink()).where?.includes('P7') === true);
+      await harness.caughtUp();
+      expect((await target.read()).seqs).toEqual([8, 9]);
     },
   ],
   [

@@ -51,7 +51,7 @@ function sinkOn(legs: readonly SinkLeg[], [generation, cursor]: Place) {
   write(({ sinks }) => sinks.configure(named));
   execute(
     store.path,
-    `UPDATE sinks SET generation = ${generation}, cursor = ${cursor}, fill_end = 5, legs = '${JSON.stringify(legs)}'`,
+    `UPDATE sinks SET generation = ${generation}, cursor = ${cursor}, fill_end = 5, delivered = 1, legs = '${JSON.stringify(legs)}'`,
   );
   const place = ({ what, from, to }: SinkLeg, row: SinkRow): string =>
     `${what} ${from}-${to} at ${row.generation}.${row.cursor}`;

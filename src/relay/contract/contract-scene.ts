@@ -158,15 +158,17 @@ export async function expectView({ harness, expectProducts }: Scene, { view }: S
   await expectProducts(new Map(expected));
 }
 
+/** What another mirror would believe of a store. */
+export const STRANGER: Mark = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
+
 /** Opens the store, which no relay feeds now, as another mirror would: it may only be asked. */
 export async function onOpened<T>(
   config: SinkConfig,
   ask: (sink: Sink, mark: Mark | null, signal: AbortSignal) => T | Promise<T>,
 ): Promise<T> {
   const sink = await config.make();
-  const unknown = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
   try {
-    return await withTimeout(30_000, async (deadline) => ask(sink, await sink.open(unknown, 0, deadline), deadline));
+    return await withTimeout(30_000, async (deadline) => ask(sink, await sink.open(STRANGER, 0, deadline), deadline));
   } finally {
     await sink.close();
   }
