@@ -1,5 +1,5 @@
-// Completes what the compiler has written to dist.
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// Makes dist of what the compiler has written to build.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:http2';
 import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
@@ -17,6 +17,29 @@ const options = {
   target: 'node20',
   legalComments: 'inline',
 };
+
+/*
+ * The parts of catchword become directories of one package: `packages/base` is dist/base, and `src` is dist itself. They are
+ * not published alone, so what names one of them gets its path instead.
+ */
+const PART = /(\bfrom |\bimport |\bimport\()(['"])(?:@catchword\/([\w-]+)|catchword-(client))\/([^'"]+)\2/g;
+for (const part of readdirSync('build')) {
+  const to = part === 'src' ? 'dist' : join('dist', part);
+  for (const name of readdirSync(join('build', part), { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(js|d\.ts)$/.test(name)) continue;
+    const place = dirname(join(to, name));
+    const ending = name.endsWith('.d.ts') ? 'ts' : 'js';
+    const text = readFileSync(join('build', part, name), 'utf8').replace(
+      PART,
+      (_whole, verb, quote, own, client, module) => {
+        const path = relative(place, join('dist', own ?? client, `${module}.${ending}`));
+        return `${verb}${quote}${path.startsWith('.') ? path : `./${path}`}${quote}`;
+      },
+    );
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(to, name), text);
+  }
+}
 
 /* Puts the used parts of drizzle-orm into one file: as packages they are 113 files. */
 const LOADER = 'dist/store/schema/drizzle.js';

@@ -1,11 +1,11 @@
+import { PART_NAMES } from '@catchword/catalog/fields';
+import { createConnectionLife } from '@catchword/sink-kit/connection-scope';
+import type { SinkEvent } from '@catchword/sink-kit/sink';
+import { connect, type TextRow } from '@catchword/sink-sql/mysql/mysql-connection';
+import { ensureLayout, mysqlLayout, resolveNames } from '@catchword/sink-sql/mysql/mysql-layout';
+import { WRITTEN } from '@catchword/sink-sql/mysql/mysql-table';
+import { rowsOf } from '@catchword/sink-sql/sql/event-rows';
 import { createConnection } from 'mariadb';
-import { PART_NAMES } from '../src/catalog/fields.ts';
-import { createConnectionLife } from '../src/relay/kinds/connection-scope.ts';
-import { connect, type TextRow } from '../src/relay/kinds/mysql/mysql-connection.ts';
-import { ensureLayout, mysqlLayout, resolveNames } from '../src/relay/kinds/mysql/mysql-layout.ts';
-import { WRITTEN } from '../src/relay/kinds/mysql/mysql-table.ts';
-import { rowsOf } from '../src/relay/kinds/sql/event-rows.ts';
-import type { SinkEvent } from '../src/relay/sink.ts';
 
 interface Product {
   readonly vbid: string;

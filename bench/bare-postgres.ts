@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { columnsOf, type Fields, partsOf } from '@catchword/catalog/field-values';
+import { PART_NAMES } from '@catchword/catalog/fields';
+import { createConnectionLife } from '@catchword/sink-kit/connection-scope';
+import { connect } from '@catchword/sink-sql/postgres/postgres-connection';
+import { ensureLayout, LAYOUT, resolveNames } from '@catchword/sink-sql/postgres/postgres-layout';
 import pg from 'pg';
-import { columnsOf, type Fields, partsOf } from '../src/catalog/field-values.ts';
-import { PART_NAMES } from '../src/catalog/fields.ts';
-import { createConnectionLife } from '../src/relay/kinds/connection-scope.ts';
-import { connect } from '../src/relay/kinds/postgres/postgres-connection.ts';
-import { ensureLayout, LAYOUT, resolveNames } from '../src/relay/kinds/postgres/postgres-layout.ts';
 import { programs } from '../test/support/postgres.ts';
 
 interface Product {

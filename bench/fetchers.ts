@@ -5,9 +5,9 @@
  */
 import { cpus, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { SandboxOptions } from '@catchword/sandbox/options';
 import { z } from 'zod';
 import { table } from '../src/report/text.ts';
-import type { SandboxOptions } from '../src/sandbox/options.ts';
 import { openScene } from '../test/many/scene.ts';
 import { cpuSeconds, print } from './process.ts';
 

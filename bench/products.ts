@@ -1,5 +1,5 @@
-import { difference } from '../src/catalog/content.ts';
-import { productOf } from '../src/catalog/product.ts';
+import { difference } from '@catchword/catalog/content';
+import { productOf } from '@catchword/catalog/product';
 import { writeUnder } from '../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../src/store/schema/writers.ts';
 import type { Store } from '../src/store/store.ts';

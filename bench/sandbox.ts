@@ -4,9 +4,9 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { SANDBOX_DEFAULTS } from '@catchword/sandbox/options';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { Pool } from 'undici';
-import { SANDBOX_DEFAULTS } from '../src/sandbox/options.ts';
-import { startSandbox } from '../src/sandbox/sandbox-server.ts';
 
 const CONCURRENCY = 8;
 const PER_PAGE = 1000;

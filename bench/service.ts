@@ -5,8 +5,8 @@
 import { createWriteStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
+import { readXml } from '@catchword/xml/read';
 import { count, table } from '../src/report/text.ts';
-import { readXml } from '../src/xml/read.ts';
 import { CLI, inDirectory, measure, print, serveSandbox } from './process.ts';
 
 const references = Number(process.argv[2] ?? 1_000_000);

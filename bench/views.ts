@@ -7,8 +7,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../src/base/clock.ts';
-import { createLog } from '../src/base/log.ts';
+import { systemClock } from '@catchword/base/clock';
+import { createLog } from '@catchword/base/log';
 import { startRelay } from '../src/relay/relay.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
 import { size, table } from '../src/report/text.ts';

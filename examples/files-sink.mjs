@@ -4,7 +4,7 @@
  *   CATCHWORD_SINK_FILES=module:examples/files-sink.mjs?directory=data/products
  *
  * Events are delivered at least once: after a crash the last batch may be redelivered, which is harmless here. For the
- * contract of each method see catchword/sink (src/relay/sink.ts).
+ * contract of each method see catchword/sink (packages/sink-kit/src/sink.ts).
  */
 import { createHash } from 'node:crypto';
 import { access, constants, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';

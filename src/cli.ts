@@ -3,9 +3,9 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
-import { systemClock } from './base/clock.ts';
-import { isForcedExitRequired } from './base/forced-exit.ts';
-import { refuseDebugger, STOP_SIGNALS, waitForSlowAddresses } from './base/lifecycle.ts';
+import { systemClock } from '@catchword/base/clock';
+import { isForcedExitRequired } from '@catchword/base/forced-exit';
+import { refuseDebugger, STOP_SIGNALS, waitForSlowAddresses } from '@catchword/base/lifecycle';
 import { run } from './cli/program.ts';
 
 refuseDebugger(process.env.NODE_OPTIONS);

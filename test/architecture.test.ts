@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { COLUMNS, ROWS } from '@catchword/catalog/fields';
 import { describe, expect, it } from 'vitest';
 import type * as z from 'zod';
-import { COLUMNS, ROWS } from '../src/catalog/fields.ts';
 import { KINDS } from '../src/relay/kinds/kinds.ts';
 import { SUMMARY } from '../src/shown/run-summary.ts';
 import { CHANGE } from '../src/shown/shown-change.ts';

@@ -1,10 +1,18 @@
+import { withAbort } from '@catchword/base/abort';
+import {
+  CatchwordError,
+  EXIT_CODES,
+  hasCode,
+  messageOf,
+  remedyOf,
+  systemCodeOf,
+  usageError,
+} from '@catchword/base/errors';
+import { explainMissing } from '@catchword/base/missing-package';
+import { printableLines } from '@catchword/base/printable';
+import { VERSION } from '@catchword/base/version';
+import { type DotEnv, withDotEnv } from '@catchword/settings/environment';
 import { Command, CommanderError } from 'commander';
-import { withAbort } from '../base/abort.ts';
-import { CatchwordError, EXIT_CODES, hasCode, messageOf, remedyOf, systemCodeOf, usageError } from '../base/errors.ts';
-import { explainMissing } from '../base/missing-package.ts';
-import { printableLines } from '../base/printable.ts';
-import { type DotEnv, withDotEnv } from '../settings/environment.ts';
-import { VERSION } from '../version.ts';
 import type { CommandContext, ProcessContext } from './commands/shared/command-context.ts';
 import { VERBS, type Verb } from './verb-table.ts';
 

@@ -1,5 +1,5 @@
+import type { ExitCode } from '@catchword/base/errors';
 import type { Command } from 'commander';
-import type { ExitCode } from '../base/errors.ts';
 import type { CommandContext } from './commands/shared/command-context.ts';
 
 /** Imports the module that makes the command, among others maybe. */

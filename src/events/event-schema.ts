@@ -1,6 +1,6 @@
+import { PARTIAL_PRODUCT, PRODUCT } from '@catchword/catalog/product-type';
+import { CHANGE_OPS, type ChangeOp } from '@catchword/catalog/run-types';
 import * as z from 'zod';
-import { PARTIAL_PRODUCT, PRODUCT } from '../catalog/product-type.ts';
-import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
 
 /* The event of the change log, declared once: its type, its check, and its JSON Schema. */
 

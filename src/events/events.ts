@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
+import { objectMembers } from '@catchword/catalog/json-text';
 import type { z } from 'zod';
-import { CatchwordError } from '../base/errors.ts';
-import { objectMembers } from '../catalog/json-text.ts';
 import { EVENT } from './event-schema.ts';
 
 /*
@@ -53,5 +53,5 @@ export function productText(text: string): string | null {
   return product === undefined || product === 'null' ? null : product;
 }
 
-export type { CatalogProduct, Contributor, Numeric, Price, Subject, Variant } from '../catalog/product-type.ts';
+export type { CatalogProduct, Contributor, Numeric, Price, Subject, Variant } from '@catchword/catalog/product-type';
 export { CatchwordError };

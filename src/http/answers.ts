@@ -1,6 +1,6 @@
+import { type Field, STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '@catchword/catalog/fields';
+import { PRODUCT } from '@catchword/catalog/product-type';
 import * as z from 'zod';
-import { type Field, STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
-import { PRODUCT } from '../catalog/product-type.ts';
 import { EVENT } from '../events/event-schema.ts';
 import { count, list, object, orNull, text, textOrNull, time, timeOrNull } from '../shown/described.ts';
 import { HTTP_ERRORS } from './http-error.ts';

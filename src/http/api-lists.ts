@@ -1,6 +1,6 @@
+import type { Clock } from '@catchword/base/clock';
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import type { Clock } from '../base/clock.ts';
 import { requireSink } from '../operate/decisions/sink-actions.ts';
 import { seenSinks } from '../report/sink-report.ts';
 import { DECISION, DECISION_SCHEMA } from '../shown/shown-decision.ts';

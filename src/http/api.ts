@@ -1,9 +1,9 @@
+import { usageError } from '@catchword/base/errors';
+import { parseIsoTime } from '@catchword/base/iso-time';
+import type { ChangeOp } from '@catchword/catalog/run-types';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
-import { usageError } from '../base/errors.ts';
-import { parseIsoTime } from '../base/iso-time.ts';
-import type { ChangeOp } from '../catalog/run-types.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
 import { jsonOf } from '../shown/shown-row.ts';
 import { STATUS, STATUS_SCHEMA } from '../shown/shown-status.ts';

@@ -1,6 +1,6 @@
+import { type Clock, systemClock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { type Clock, systemClock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
 import { answerBrokenRequest, answerOddRequests } from './broken-request.ts';
 import { limitConnections } from './connection-limits.ts';
 import { answerError, sendError } from './http-error.ts';

@@ -1,7 +1,7 @@
+import type { Clock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
+import { hostOf, isLoopback } from '@catchword/base/loopback';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
-import { hostOf, isLoopback } from '../base/loopback.ts';
 import { type HttpError, isForPerson, sendError, setSafetyHeaders } from './http-error.ts';
 import { addLogin, LOGIN_PATH, LOGOUT_PATH, loginPath } from './pages/login.tsx';
 import { createSessions, type Sessions } from './pages/session.ts';

@@ -1,6 +1,6 @@
-import { unlessAborted } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
-import type { ChangeFilter } from '../catalog/run-types.ts';
+import { unlessAborted } from '@catchword/base/abort';
+import type { Clock } from '@catchword/base/clock';
+import type { ChangeFilter } from '@catchword/catalog/run-types';
 import { approvedTo } from '../state/mirror-state.ts';
 import { requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, idAt, MISPLACED } from '../store/history/log-position.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
-import { publish } from '../base/telemetry.ts';
-import { createTrouble } from '../base/trouble.ts';
+import type { Clock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
+import { publish } from '@catchword/base/telemetry';
+import { createTrouble } from '@catchword/base/trouble';
 import { networkOf } from './token-check.ts';
 
 /*

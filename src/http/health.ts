@@ -1,9 +1,9 @@
+import { CatchwordError, messageOf } from '@catchword/base/errors';
+import { iso } from '@catchword/base/iso-time';
+import { errorFields, type Logger } from '@catchword/base/log';
+import type { Run } from '@catchword/catalog/run-types';
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { CatchwordError, messageOf } from '../base/errors.ts';
-import { iso } from '../base/iso-time.ts';
-import { errorFields, type Logger } from '../base/log.ts';
-import type { Run } from '../catalog/run-types.ts';
 import { METRICS_TYPE, type Metrics } from '../operate/metrics/metrics.ts';
 import { openText } from '../report/run-text.ts';
 import { haltedSinks } from '../report/sink-report.ts';

@@ -1,6 +1,6 @@
+import { ERROR_CODES, hasCode, remedyOf, SEE_HINT } from '@catchword/base/errors';
+import { errorFields, type Logger } from '@catchword/base/log';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { ERROR_CODES, hasCode, remedyOf, SEE_HINT } from '../base/errors.ts';
-import { errorFields, type Logger } from '../base/log.ts';
 
 const BEGIN = 'Discard what you have and begin with `after=0`: see docs/stream.md.';
 

@@ -1,5 +1,5 @@
+import { CHANGE_OPS } from '@catchword/catalog/run-types';
 import * as z from 'zod';
-import { CHANGE_OPS } from '../catalog/run-types.ts';
 import { ACTIONS } from '../operate/decisions/decision-types.ts';
 import type { SinkWord } from '../report/sink-report.ts';
 import { CHANGE } from '../shown/shown-change.ts';

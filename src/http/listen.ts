@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
+import { CatchwordError, messageOf, systemCodeOf } from '@catchword/base/errors';
+import { isLoopback } from '@catchword/base/loopback';
 import type { FastifyInstance } from 'fastify';
-import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
-import { isLoopback } from '../base/loopback.ts';
 
 /** Fewest characters of a token that cannot be guessed. The right one passes however many wrong ones came before it. */
 const SHORTEST_TOKEN = 16;

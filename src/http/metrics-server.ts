@@ -1,5 +1,5 @@
-import { systemClock } from '../base/clock.ts';
-import type { Service } from '../base/lifecycle.ts';
+import { systemClock } from '@catchword/base/clock';
+import type { Service } from '@catchword/base/lifecycle';
 import { startMetrics } from '../operate/metrics/metrics.ts';
 import { createApp } from './app.ts';
 import { addAuth, HEALTH_PATH } from './auth.ts';

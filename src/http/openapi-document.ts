@@ -1,8 +1,8 @@
+import { VERSION } from '@catchword/base/version';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { OpenAPIV3_1 } from 'openapi-types';
 import * as z from 'zod';
 import { eventSchema, plainSchema } from '../events/event-schema.ts';
-import { VERSION } from '../version.ts';
 import { acceptZodSchemas, body, sending } from './route-schema.ts';
 
 const INFO = {

@@ -1,6 +1,6 @@
+import { type CatchwordError, usageError } from '@catchword/base/errors';
+import { wholeNumber as parseWholeNumber } from '@catchword/base/whole-number';
 import * as z from 'zod';
-import { type CatchwordError, usageError } from '../base/errors.ts';
-import { wholeNumber as parseWholeNumber } from '../base/whole-number.ts';
 
 /** Input is quoted up to this length. */
 const MAX_SHOWN = 80;

@@ -1,6 +1,6 @@
-import type { Clock } from '../base/clock.ts';
-import { eventId, eventText } from '../catalog/event.ts';
-import type { ChangeFilter } from '../catalog/run-types.ts';
+import type { Clock } from '@catchword/base/clock';
+import { eventId, eventText } from '@catchword/catalog/event';
+import type { ChangeFilter } from '@catchword/catalog/run-types';
 import { compareView } from '../report/sink-preview.ts';
 import { eventSource } from '../store/rows/source-state.ts';
 import type { Store } from '../store/store.ts';

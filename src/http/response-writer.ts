@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '@catchword/base/clock';
+import { errorFields, type Logger } from '@catchword/base/log';
 import type { FastifyReply } from 'fastify';
-import type { Clock } from '../base/clock.ts';
-import { errorFields, type Logger } from '../base/log.ts';
 import { sendError } from './http-error.ts';
 import { OVERLOADED, type Waiting } from './slow-readers.ts';
 import type { StreamLimits } from './stream-limits.ts';

@@ -1,6 +1,6 @@
-import { systemClock } from '../base/clock.ts';
-import { toAnswer } from '../base/errors.ts';
-import { refuseDebugger, STOP_SIGNALS } from '../base/lifecycle.ts';
+import { systemClock } from '@catchword/base/clock';
+import { toAnswer } from '@catchword/base/errors';
+import { refuseDebugger, STOP_SIGNALS } from '@catchword/base/lifecycle';
 import { openStore } from '../store/store.ts';
 import { createReadSteps, type ReadSteps } from './read-steps.ts';
 

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { withDeadline } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
-import { type Answer, CatchwordError, fromAnswer, hasCode } from '../base/errors.ts';
-import type { Service } from '../base/lifecycle.ts';
+import { withDeadline } from '@catchword/base/abort';
+import type { Clock } from '@catchword/base/clock';
+import { type Answer, CatchwordError, fromAnswer, hasCode } from '@catchword/base/errors';
+import type { Service } from '@catchword/base/lifecycle';
 import type { ReadSteps, Steps } from './read-steps.ts';
 import type { StepRequest } from './search-program.ts';
 

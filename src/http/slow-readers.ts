@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate as otherWork } from 'node:timers/promises';
+import type { Clock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
 import { errorJson, HTTP_ERRORS, type HttpError } from './http-error.ts';
 import type { StreamLimits } from './stream-limits.ts';
 

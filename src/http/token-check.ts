@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
 import ipaddr from 'ipaddr.js';
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
 import type { HttpError } from './http-error.ts';
 
 /** Wrong tokens that an address may send within WITHIN_MS of the first one, before it has to wait. */

@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
-import { failureOf, type Service } from '../base/lifecycle.ts';
-import type { Logger } from '../base/log.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError, messageOf, systemCodeOf } from '@catchword/base/errors';
+import { failureOf, type Service } from '@catchword/base/lifecycle';
+import type { Logger } from '@catchword/base/log';
 
 const RETRY_MS = 2_000;
 

@@ -1,6 +1,6 @@
 import { Server } from 'node:net';
-import type { Service } from '../base/lifecycle.ts';
-import type { Logger } from '../base/log.ts';
+import type { Service } from '@catchword/base/lifecycle';
+import type { Logger } from '@catchword/base/log';
 import { type MetricsOptions, startMetrics } from '../operate/metrics/metrics.ts';
 import { type StateLimits, stateOf } from '../state/mirror-state.ts';
 import { checkApart } from '../store/file/copy-subprocess.ts';

@@ -1,13 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { withAbort } from '../base/abort.ts';
-import { systemClock } from '../base/clock.ts';
-import { CatchwordError, hasCode, usageError } from '../base/errors.ts';
-import { eventText } from '../catalog/event.ts';
-import type { Summary } from '../catalog/fields.ts';
-import type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
-import { CHANGE_OPS, type ChangeFilter, type Run } from '../catalog/run-types.ts';
+import { withAbort } from '@catchword/base/abort';
+import { systemClock } from '@catchword/base/clock';
+import { CatchwordError, hasCode, usageError } from '@catchword/base/errors';
+import { eventText } from '@catchword/catalog/event';
+import type { Summary } from '@catchword/catalog/fields';
+import type { CatalogItem, CatalogProduct } from '@catchword/catalog/product-type';
+import { CHANGE_OPS, type ChangeFilter, type Run } from '@catchword/catalog/run-types';
 import type { CatchwordEvent } from '../events/events.ts';
 import { completeAt } from '../state/mirror-state.ts';
 import { requireKnownSeq } from '../store/history/history.ts';
@@ -287,6 +287,6 @@ export function openMirror(path: string): Mirror {
   };
 }
 
-export type { Contributor, Numeric, Price, Subject, Variant } from '../catalog/product-type.ts';
+export type { Contributor, Numeric, Price, Subject, Variant } from '@catchword/catalog/product-type';
 export type { CatalogProduct, CatchwordEvent };
 export { CatchwordError };

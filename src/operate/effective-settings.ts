@@ -1,8 +1,8 @@
-import { authorityOf } from '../base/proxy.ts';
+import { authorityOf } from '@catchword/base/proxy';
+import { type ReadSettings, readSettings, redactValue, type SinkSetting } from '@catchword/settings/config';
+import type { DotEnv } from '@catchword/settings/environment';
+import { OPTIONS } from '@catchword/settings/option-table';
 import { sinkConfig } from '../relay/sink-config.ts';
-import { type ReadSettings, readSettings, redactValue, type SinkSetting } from '../settings/config.ts';
-import type { DotEnv } from '../settings/environment.ts';
-import { OPTIONS } from '../settings/option-table.ts';
 import { channelConfig } from './incidents/channel-config.ts';
 
 /** A setting as a process uses it, without secrets. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { SECRET_NAME } from '../relay/sink-options.ts';
-import { isNamed, readSettings, type SinkSetting } from '../settings/config.ts';
-import type { Environment } from '../settings/environment.ts';
-import { OPTIONS, type Option } from '../settings/option-table.ts';
+import { isNamed, readSettings, type SinkSetting } from '@catchword/settings/config';
+import type { Environment } from '@catchword/settings/environment';
+import { OPTIONS, type Option } from '@catchword/settings/option-table';
+import { SECRET_NAME } from '@catchword/sink-kit/sink-options';
 import { differing, type SettingDigests, type StartedSettings } from '../store/schema/started-settings.ts';
 
 /*

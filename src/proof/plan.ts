@@ -1,4 +1,4 @@
-import { type Envelope, type Page, type PageResponse, type Window, windowKey } from '../catalog/page-types.ts';
+import { type Envelope, type Page, type PageResponse, type Window, windowKey } from '@catchword/catalog/page-types';
 
 /**
  * Plans which windows of a list to read.

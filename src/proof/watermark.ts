@@ -1,5 +1,5 @@
-import type { PageResponse } from '../catalog/page-types.ts';
-import type { Doubt } from '../catalog/reasons.ts';
+import type { PageResponse } from '@catchword/catalog/page-types';
+import type { Doubt } from '@catchword/catalog/reasons';
 
 /** Assumed difference between the local clock and the source's, if the source sends no `Date`. */
 const NO_DATE_MARGIN_MS = 5 * 60_000;

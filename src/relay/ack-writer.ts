@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '@catchword/base/clock';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Ack } from '../store/rows/write-sinks.ts';
 

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { unlessAborted } from '../base/abort.ts';
-import { messageOf } from '../base/errors.ts';
-import type { Hide } from '../base/redact.ts';
-import { isSinkError, SinkError } from './sink.ts';
+import { unlessAborted } from '@catchword/base/abort';
+import { messageOf } from '@catchword/base/errors';
+import type { Hide } from '@catchword/base/redact';
+import { isSinkError, SinkError } from '@catchword/sink-kit/sink';
 
 /*
  * The errors that a driver throws outside of every call: in the data handler of its socket, in a timer, in a promise that

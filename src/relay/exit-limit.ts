@@ -1,8 +1,8 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
-import type { RecordedChange } from '../catalog/event.ts';
-import { isWithdrawnBody } from '../catalog/field-values.ts';
-import { holdOf } from '../catalog/reasons.ts';
-import type { ChangeFilter } from '../catalog/run-types.ts';
+import type { RecordedChange } from '@catchword/catalog/event';
+import { isWithdrawnBody } from '@catchword/catalog/field-values';
+import { holdOf } from '@catchword/catalog/reasons';
+import type { ChangeFilter } from '@catchword/catalog/run-types';
 import { createHistory } from '../store/history/history.ts';
 import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';

@@ -1,12 +1,12 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
-import type { RecordedChange } from '../catalog/event.ts';
+import type { RecordedChange } from '@catchword/catalog/event';
+import type { SinkEvent } from '@catchword/sink-kit/sink';
 import { changesUpTo, createHistory } from '../store/history/history.ts';
 import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { viewedChange } from '../view/viewed-change.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent } from './read-batch.ts';
-import type { SinkEvent } from './sink.ts';
 
 /** The products that the store should have: made from the history, because the mirror goes on changing. */
 export function expectedProducts({ store, prepare, readOptions, stopping }: FeedContext, row: SinkRow) {

@@ -1,6 +1,9 @@
-import type { Clock } from '../base/clock.ts';
-import { CatchwordError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Logger } from '@catchword/base/log';
+import { isSinkError, type Mark, type Sink } from '@catchword/sink-kit/sink';
+import { feederName } from '@catchword/sink-kit/stored-mark';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
 import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Leased } from '../store/schema/lease.ts';
@@ -11,11 +14,8 @@ import { createAckWriter } from './ack-writer.ts';
 import { createBatchSize } from './batch-size.ts';
 import { createBatchReader } from './read-batch.ts';
 import { createRefusalSearch } from './refusal-search.ts';
-import { isSinkError, type Mark, type Sink } from './sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 import { createPreparedViews, hasWhole } from './store-contents.ts';
-import { feederName } from './stored-mark.ts';
-import { withTimeout } from './with-timeout.ts';
 
 export interface FeedOptions {
   readonly store: Reader & Pick<Store, 'onChanges'>;

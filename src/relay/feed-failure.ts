@@ -1,9 +1,9 @@
-import { backoffMs } from '../base/backoff.ts';
-import { LONGEST_PAUSE_MS, pauseAt } from '../base/clock.ts';
-import { hasCode, isMirrorLost } from '../base/errors.ts';
+import { backoffMs } from '@catchword/base/backoff';
+import { LONGEST_PAUSE_MS, pauseAt } from '@catchword/base/clock';
+import { hasCode, isMirrorLost } from '@catchword/base/errors';
+import { isSinkError } from '@catchword/sink-kit/sink';
 import { type FeedContext, sinkCode } from './feed-context.ts';
 import { parkRefused, stopSink } from './parked-events.ts';
-import { isSinkError } from './sink.ts';
 import type { Session } from './sink-session.ts';
 
 /*

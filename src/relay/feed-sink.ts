@@ -1,6 +1,6 @@
-import { withAbort } from '../base/abort.ts';
-import { createTrouble } from '../base/trouble.ts';
-import { settingsError } from '../settings/config.ts';
+import { withAbort } from '@catchword/base/abort';
+import { createTrouble } from '@catchword/base/trouble';
+import { settingsError } from '@catchword/settings/config';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { closeSession, type Feed, isFatal, onFailure, untilRetry } from './feed-failure.ts';

@@ -1,9 +1,9 @@
+import { type Hide, masked } from '@catchword/base/redact';
+import type { Sink } from '@catchword/sink-kit/sink';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
+import { type Listed, wrapListed } from '@catchword/sink-kit/wrap-listed';
 import * as z from 'zod';
-import { type Hide, masked } from '../base/redact.ts';
 import { createErrorBoundary } from './error-boundary.ts';
-import type { Sink } from './sink.ts';
-import { withTimeout } from './with-timeout.ts';
-import { type Listed, wrapListed } from './wrap-listed.ts';
 
 /*
  * The module of a custom sink may return anything. What it declares is checked once, when the sink is made, and whatever

@@ -1,4 +1,4 @@
-import type { RecordedChange } from '../catalog/event.ts';
+import type { RecordedChange } from '@catchword/catalog/event';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent, deliveryOf } from './read-batch.ts';

@@ -1,5 +1,7 @@
-import { type EventSpan, eventId, eventText, type RecordedChange } from '../catalog/event.ts';
-import type { ChangeOp } from '../catalog/run-types.ts';
+import { type EventSpan, eventId, eventText, type RecordedChange } from '@catchword/catalog/event';
+import type { ChangeOp } from '@catchword/catalog/run-types';
+import type { LineBuffer } from '@catchword/sink-kit/line-buffers';
+import type { EventLines, Sink, SinkEvent } from '@catchword/sink-kit/sink';
 import { createHistory, type History } from '../store/history/history.ts';
 import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
@@ -7,9 +9,7 @@ import { eventSource } from '../store/rows/source-state.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { ViewedLog } from '../view/viewed-change.ts';
 import type { BatchSize } from './batch-size.ts';
-import type { LineBuffer } from './line-buffers.ts';
 import type { RefusalSearch } from './refusal-search.ts';
-import type { EventLines, Sink, SinkEvent } from './sink.ts';
 import { type PreparedViews, viewedChanges } from './store-contents.ts';
 
 /** Events of one delivery. */

@@ -1,3 +1,7 @@
+import { createLineBuffer, type LineBuffer } from '@catchword/sink-kit/line-buffers';
+import { isSinkError, type Listing, type Mark, SinkError, type SinkEvent } from '@catchword/sink-kit/sink';
+import { bucketOf, createSums, digestOf, digestOfJson, isDigest } from '@catchword/sink-kit/store-digest';
+import { isSameMark } from '@catchword/sink-kit/stored-mark';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import { needsFullRun } from '../store/rows/source-state.ts';
 import type {
@@ -11,11 +15,7 @@ import { replayText, unrepairableText } from './check-text.ts';
 import { holdFillEnd, tooMany, writeIf } from './exit-limit.ts';
 import { expectedProducts } from './expected-products.ts';
 import type { FeedContext } from './feed-context.ts';
-import { createLineBuffer, type LineBuffer } from './line-buffers.ts';
-import { isSinkError, type Listing, type Mark, SinkError, type SinkEvent } from './sink.ts';
 import type { Session } from './sink-session.ts';
-import { bucketOf, createSums, digestOf, digestOfJson, isDigest } from './store-digest.ts';
-import { isSameMark } from './stored-mark.ts';
 
 /*
  * `sink verify`, its `--repair`, and the end of each fill, which removes what the fill did not deliver (`endFill`). It

@@ -1,4 +1,4 @@
-import type { SinkEvent } from './sink.ts';
+import type { SinkEvent } from '@catchword/sink-kit/sink';
 
 export type RefusalSearch = ReturnType<typeof createRefusalSearch>;
 

@@ -1,7 +1,7 @@
-import { withAbort } from '../base/abort.ts';
-import { hasCode, isMirrorLost, messageOf } from '../base/errors.ts';
-import { repeat, type Service } from '../base/lifecycle.ts';
-import { createTrouble } from '../base/trouble.ts';
+import { withAbort } from '@catchword/base/abort';
+import { hasCode, isMirrorLost, messageOf } from '@catchword/base/errors';
+import { repeat, type Service } from '@catchword/base/lifecycle';
+import { createTrouble } from '@catchword/base/trouble';
 import { holdLease, type Leased } from '../store/schema/lease.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';

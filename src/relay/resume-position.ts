@@ -1,12 +1,12 @@
-import { CatchwordError } from '../base/errors.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Mark, Opened } from '@catchword/sink-kit/sink';
+import { feederOf } from '@catchword/sink-kit/stored-mark';
 import { isFill, legOf, mayReplace, startOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import { apartText } from './kinds/kinds.ts';
-import type { Mark, Opened } from './sink.ts';
 import { hasWhole } from './store-contents.ts';
-import { feederOf } from './stored-mark.ts';
 
 /*
  * Where a sink is: a leg, and the cursor on it. Each restart of delivery begins a leg, which has the next generation.

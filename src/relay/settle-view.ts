@@ -1,4 +1,4 @@
-import type { Unusual } from '../catalog/run-types.ts';
+import type { Unusual } from '@catchword/catalog/run-types';
 import { isNew, isSameView, legOf } from '../store/rows/sink-legs.ts';
 import { isFed, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewForecast } from '../store/schema/sink-tables.ts';

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
+import { hostUrls } from '@catchword/base/host-urls';
+import { explainMissing } from '@catchword/base/missing-package';
+import { decoded } from '@catchword/base/percent-decode';
+import { printable } from '@catchword/base/printable';
+import { type Hide, hiding } from '@catchword/base/redact';
+import { collecting, type SinkSetting, settingsError } from '@catchword/settings/config';
+import * as form from '@catchword/settings/setting-forms';
+import { isSinkError, type Sink, SinkError } from '@catchword/sink-kit/sink';
+import type { Fault, Kind, SinkKind } from '@catchword/sink-kit/sink-kind';
+import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, SECRET_NAME } from '@catchword/sink-kit/sink-options';
 import * as z from 'zod';
-import { CatchwordError, messageOf } from '../base/errors.ts';
-import { hostUrls } from '../base/host-urls.ts';
-import { explainMissing } from '../base/missing-package.ts';
-import { decoded } from '../base/percent-decode.ts';
-import { printable } from '../base/printable.ts';
-import { type Hide, hiding } from '../base/redact.ts';
-import { collecting, type SinkSetting, settingsError } from '../settings/config.ts';
-import * as form from '../settings/setting-forms.ts';
 import { type View, viewOrNull, viewText } from '../view/view.ts';
 import { createIsolatedSink } from './isolated-sink.ts';
 import { apartText, formsOf, KINDS } from './kinds/kinds.ts';
 import { kindOfModule } from './kinds/module/module-kind.ts';
-import type { Fault, Kind, SinkKind } from './kinds/sink-kind.ts';
-import { isSinkError, type Sink, SinkError } from './sink.ts';
-import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, SECRET_NAME } from './sink-options.ts';
 
 /** A sink or a channel, as it is configured. */
 export interface Configured<Made> {

@@ -1,15 +1,15 @@
+import { createLineBuffers } from '@catchword/sink-kit/line-buffers';
+import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from '@catchword/sink-kit/sink';
+import { isSameMark, markSchema } from '@catchword/sink-kit/stored-mark';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
+import { wrapListed } from '@catchword/sink-kit/wrap-listed';
 import * as z from 'zod';
 import { isFill, legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createExit } from './exit-limit.ts';
 import type { FeedContext } from './feed-context.ts';
-import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
 import { hasLostPlace, isOfThisHistory, resume } from './resume-position.ts';
-import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
-import { isSameMark, markSchema } from './stored-mark.ts';
-import { withTimeout } from './with-timeout.ts';
-import { wrapListed } from './wrap-listed.ts';
 
 /**
  * For safety: sinks have shorter deadlines of their own. When the relay stops, it waits for deliveries only, so that they

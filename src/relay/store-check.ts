@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { isSinkError } from '@catchword/sink-kit/sink';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { CheckRequest, SinkCheck } from '../store/schema/sink-tables.ts';
 import { checkText } from './check-text.ts';
 import type { FeedContext } from './feed-context.ts';
 import { isFatal } from './feed-failure.ts';
 import { compareStore } from './reconcile.ts';
-import { isSinkError } from './sink.ts';
 import type { Session } from './sink-session.ts';
 
 /*

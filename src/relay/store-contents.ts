@@ -1,4 +1,4 @@
-import type { RecordedChange } from '../catalog/event.ts';
+import type { RecordedChange } from '@catchword/catalog/event';
 import type { History } from '../store/history/history.ts';
 import { isSameView, legBefore, legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';

@@ -1,5 +1,5 @@
-import { difference, isEmpty } from '../catalog/content.ts';
-import type { RecordedChange } from '../catalog/event.ts';
+import { difference, isEmpty } from '@catchword/catalog/content';
+import type { RecordedChange } from '@catchword/catalog/event';
 import { createHistory } from '../store/history/history.ts';
 import { legOf } from '../store/rows/sink-legs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';

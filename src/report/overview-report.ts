@@ -1,5 +1,5 @@
-import { CHANGE_OPS, type ChangeOp, type Run } from '../catalog/run-types.ts';
-import type { Plans } from '../catalog/tick.ts';
+import { CHANGE_OPS, type ChangeOp, type Run } from '@catchword/catalog/run-types';
+import type { Plans } from '@catchword/catalog/tick';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';

@@ -1,5 +1,5 @@
-import { printable } from '../base/printable.ts';
-import { isUntold } from '../catalog/reasons.ts';
+import { printable } from '@catchword/base/printable';
+import { isUntold } from '@catchword/catalog/reasons';
 import { type MirrorState, openRun, type SinkHealth } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';

@@ -1,5 +1,5 @@
-import { iso } from '../base/iso-time.ts';
-import { STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
+import { iso } from '@catchword/base/iso-time';
+import { STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '@catchword/catalog/fields';
 import type { ProductRow, SearchHit } from '../store/rows/product-rows.ts';
 import type { SinkProduct } from './sink-product.ts';
 

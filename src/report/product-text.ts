@@ -1,8 +1,8 @@
-import { printable } from '../base/printable.ts';
-import { sameContent } from '../catalog/content.ts';
-import { type Fields, fieldText, isWithdrawn, peopleIn, priceTexts, valueAt } from '../catalog/field-values.ts';
-import { SHOWN } from '../catalog/fields.ts';
-import { elementsOf, objectMembers } from '../catalog/json-text.ts';
+import { printable } from '@catchword/base/printable';
+import { sameContent } from '@catchword/catalog/content';
+import { type Fields, fieldText, isWithdrawn, peopleIn, priceTexts, valueAt } from '@catchword/catalog/field-values';
+import { SHOWN } from '@catchword/catalog/fields';
+import { elementsOf, objectMembers } from '@catchword/catalog/json-text';
 import type { FieldChange, ProductChange } from '../store/history/history.ts';
 
 /** A string, or a number. */

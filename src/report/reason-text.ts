@@ -1,4 +1,4 @@
-import type { CountReason, HeldReason, HoldReason, Reason } from '../catalog/reasons.ts';
+import type { CountReason, HeldReason, HoldReason, Reason } from '@catchword/catalog/reasons';
 
 /* The sentences of reasons, and what an operator can do about each: docs/page-drift.md explains them. */
 

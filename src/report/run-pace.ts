@@ -1,5 +1,5 @@
-import type { Run } from '../catalog/run-types.ts';
-import type { Rate } from '../pace/pace.ts';
+import type { Run } from '@catchword/catalog/run-types';
+import type { Rate } from '@catchword/pace/pace';
 import type { RunWatch } from './run-watch.ts';
 
 const MINUTE = 60;

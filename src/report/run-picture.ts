@@ -1,5 +1,5 @@
-import type { Window } from '../catalog/page-types.ts';
-import type { ListEvidence, Run } from '../catalog/run-types.ts';
+import type { Window } from '@catchword/catalog/page-types';
+import type { ListEvidence, Run } from '@catchword/catalog/run-types';
 import { startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { ListWatch, RunWatch, SeamState, WindowState } from './run-watch.ts';

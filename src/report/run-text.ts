@@ -1,6 +1,6 @@
-import { printable } from '../base/printable.ts';
-import { COLUMNS } from '../catalog/fields.ts';
-import type { Run, Unusual } from '../catalog/run-types.ts';
+import { printable } from '@catchword/base/printable';
+import { COLUMNS } from '@catchword/catalog/fields';
+import type { Run, Unusual } from '@catchword/catalog/run-types';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { HeldPart } from '../store/rows/removals.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';

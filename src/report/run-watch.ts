@@ -1,5 +1,5 @@
-import type { Window } from '../catalog/page-types.ts';
-import type { Run } from '../catalog/run-types.ts';
+import type { Window } from '@catchword/catalog/page-types';
+import type { Run } from '@catchword/catalog/run-types';
 import { createListPlan, endOf, startOf } from '../proof/plan.ts';
 import { previewSeam } from '../proof/seams.ts';
 import type { Pass, ReadWindow } from '../store/rows/runs.ts';

@@ -1,5 +1,5 @@
-import { holdOf } from '../catalog/reasons.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { holdOf } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import type { Pass } from '../store/rows/runs.ts';
 import { count, plural } from './text.ts';
 

@@ -1,4 +1,4 @@
-import type { Evidence, ListEvidence } from '../catalog/run-types.ts';
+import type { Evidence, ListEvidence } from '@catchword/catalog/run-types';
 import { cellsOf, SEAM_RANK } from './run-picture.ts';
 import type { SeamState } from './run-watch.ts';
 import { type Colours, count, plural } from './text.ts';

@@ -1,4 +1,4 @@
-import { printable } from '../base/printable.ts';
+import { printable } from '@catchword/base/printable';
 import { createPreparedViews } from '../relay/store-contents.ts';
 import { forecastView, type Judged } from '../relay/view-forecast.ts';
 import { requireKept } from '../store/history/history.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { StoredSize } from '@catchword/sink-kit/sink';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
 import { checkText } from '../relay/check-text.ts';
 import { unusualReason } from '../relay/settle-view.ts';
-import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, wrongText } from '../relay/sink-config.ts';
-import { withTimeout } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkHealth, sinkHealth } from '../state/mirror-state.ts';
 import { legOf } from '../store/rows/sink-legs.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';

@@ -1,7 +1,7 @@
-import { iso } from '../base/iso-time.ts';
-import { covers, type RunKind } from '../catalog/run-types.ts';
-import type { MissedTicks, Plans } from '../catalog/tick.ts';
-import { OF_RELAY, OF_SINKS } from '../settings/config.ts';
+import { iso } from '@catchword/base/iso-time';
+import { covers, type RunKind } from '@catchword/catalog/run-types';
+import type { MissedTicks, Plans } from '@catchword/catalog/tick';
+import { OF_RELAY, OF_SINKS } from '@catchword/settings/config';
 import type { Holder } from '../store/schema/lease.ts';
 import { otherSettings, type SettingDigests } from '../store/schema/started-settings.ts';
 import type { Store } from '../store/store.ts';

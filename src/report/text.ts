@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
+import { printable } from '@catchword/base/printable';
 import type pc from 'picocolors';
-import { printable } from '../base/printable.ts';
 
 /** Colours for text on a terminal; for other text they do nothing. */
 export type Colours = ReturnType<typeof pc.createColors>;

@@ -1,4 +1,4 @@
-import { CHANGE_OPS, type Run } from '../catalog/run-types.ts';
+import { CHANGE_OPS, type Run } from '@catchword/catalog/run-types';
 import { noteTexts, proofLine, settlingText, updatesText, warningText } from '../report/run-text.ts';
 import { type Colours, count, duration, plural } from '../report/text.ts';
 import { type Row, saidOf, textOf } from './shown-row.ts';

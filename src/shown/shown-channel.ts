@@ -1,5 +1,5 @@
+import { iso } from '@catchword/base/iso-time';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
 import { plural } from '../report/text.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { COUNT, type Row, schemaOf, TIME, type Tone } from './shown-row.ts';

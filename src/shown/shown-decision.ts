@@ -1,5 +1,5 @@
+import { iso } from '@catchword/base/iso-time';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
 import {
   ACTIONS,
   isRunAction,

@@ -1,6 +1,6 @@
+import { iso } from '@catchword/base/iso-time';
+import { CHANGE_OPS } from '@catchword/catalog/run-types';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
-import { CHANGE_OPS } from '../catalog/run-types.ts';
 import type { WaitingEvent } from '../store/rows/sink-rows.ts';
 import { productSaid } from './shown-change.ts';
 import { COUNT, type Row, schemaOf, TIME } from './shown-row.ts';

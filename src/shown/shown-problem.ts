@@ -1,5 +1,5 @@
+import { iso } from '@catchword/base/iso-time';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
 import { plural, time } from '../report/text.ts';
 import type { MirrorState } from '../state/mirror-state.ts';
 import { nameOf, problemsOf, quietMs } from '../state/problems.ts';

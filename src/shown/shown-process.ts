@@ -1,5 +1,5 @@
+import { iso } from '@catchword/base/iso-time';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
 import { type ProcessSeen, seenHolder, serversOf } from '../report/status-report.ts';
 import { thisProcess } from '../store/schema/lease.ts';
 import type { Store } from '../store/store.ts';

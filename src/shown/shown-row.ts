@@ -1,5 +1,5 @@
+import { printable } from '@catchword/base/printable';
 import * as z from 'zod';
-import { printable } from '../base/printable.ts';
 import { type Colours, count, table, time } from '../report/text.ts';
 
 /*

@@ -1,6 +1,6 @@
+import { iso } from '@catchword/base/iso-time';
+import { CHANGE_OPS, type ChangeOp, type Evidence, type Run } from '@catchword/catalog/run-types';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
-import { CHANGE_OPS, type ChangeOp, type Evidence, type Run } from '../catalog/run-types.ts';
 import { reasonText } from '../report/reason-text.ts';
 import { noteTexts, unusualText } from '../report/run-text.ts';
 import { proofName, stateName } from '../report/run-words.ts';

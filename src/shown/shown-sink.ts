@@ -1,5 +1,5 @@
+import { iso } from '@catchword/base/iso-time';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
 import { KINDS } from '../relay/kinds/kinds.ts';
 import { checkJson, type SinkSeen } from '../report/sink-report.ts';
 import { count, plural, roughly } from '../report/text.ts';

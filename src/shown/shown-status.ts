@@ -1,5 +1,5 @@
+import { iso } from '@catchword/base/iso-time';
 import * as z from 'zod';
-import { iso } from '../base/iso-time.ts';
 import { reasonText } from '../report/reason-text.ts';
 import { openText, restlessText, settlingText, unusualText } from '../report/run-text.ts';
 import { otherSettingsTexts } from '../report/status-report.ts';

@@ -1,4 +1,4 @@
-import type { Plans } from '../catalog/tick.ts';
+import type { Plans } from '@catchword/catalog/tick';
 import type { SinkConfig } from '../relay/sink-config.ts';
 import { heldRuns } from '../report/run-report.ts';
 import { seenSinks } from '../report/sink-report.ts';

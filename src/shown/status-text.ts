@@ -1,6 +1,6 @@
-import { printable } from '../base/printable.ts';
-import type { Run } from '../catalog/run-types.ts';
-import { MOST_MISSED } from '../catalog/tick.ts';
+import { printable } from '@catchword/base/printable';
+import type { Run } from '@catchword/catalog/run-types';
+import { MOST_MISSED } from '@catchword/catalog/tick';
 import type { SinkSeen } from '../report/sink-report.ts';
 import type { Missed, Servers } from '../report/status-report.ts';
 import { ago, count, duration, plural, time, timeIn } from '../report/text.ts';

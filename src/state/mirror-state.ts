@@ -1,4 +1,4 @@
-import type { Run } from '../catalog/run-types.ts';
+import type { Run } from '@catchword/catalog/run-types';
 import { type Disk, diskOf } from '../store/file/open-mirror-file.ts';
 import { holdsLog, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';

@@ -1,4 +1,4 @@
-import { isUntold } from '../catalog/reasons.ts';
+import { isUntold } from '@catchword/catalog/reasons';
 import { remaining } from '../store/rows/sink-rows.ts';
 import type { MirrorState, SinkHealth } from './mirror-state.ts';
 

@@ -1,5 +1,5 @@
-import { createIdSet, type IdSet } from '../catalog/id-set.ts';
-import type { FetchTask, Window } from '../catalog/page-types.ts';
+import { createIdSet, type IdSet } from '@catchword/catalog/id-set';
+import type { FetchTask, Window } from '@catchword/catalog/page-types';
 import { endOf, startOf } from '../proof/plan.ts';
 import type { Reader } from '../store/schema/reader.ts';
 

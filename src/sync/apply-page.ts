@@ -1,8 +1,8 @@
-import type { Clock } from '../base/clock.ts';
-import { CatchwordError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { publish } from '../base/telemetry.ts';
-import type { CapturedPage } from '../catalog/page-types.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Logger } from '@catchword/base/log';
+import { publish } from '@catchword/base/telemetry';
+import type { CapturedPage } from '@catchword/catalog/page-types';
 import { type Clocks, momentOf, sourceTimeOf } from '../proof/watermark.ts';
 import type { NewChange } from '../store/rows/changes.ts';
 import type { Checkpoint } from '../store/rows/runs.ts';

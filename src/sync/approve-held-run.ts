@@ -1,6 +1,6 @@
-import { CatchwordError } from '../base/errors.ts';
-import { decidedReasons } from '../catalog/reasons.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { decidedReasons } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import type { Reader } from '../store/schema/reader.ts';
 import type { LeasedKeeper } from '../store/schema/writers.ts';
 import { requireRun } from './finish-run.ts';

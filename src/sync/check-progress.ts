@@ -1,5 +1,5 @@
-import { CatchwordError } from '../base/errors.ts';
-import { createIdSet } from '../catalog/id-set.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { createIdSet } from '@catchword/catalog/id-set';
 import { startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';

@@ -1,5 +1,5 @@
-import { changedFields, type Pointer, revert } from '../catalog/content.ts';
-import type { Evidence } from '../catalog/run-types.ts';
+import { changedFields, type Pointer, revert } from '@catchword/catalog/content';
+import type { Evidence } from '@catchword/catalog/run-types';
 import type { Reader } from '../store/schema/reader.ts';
 
 /** The share of the living products that counts as nearly all, and the fewest: a small catalog may well change at once. */

@@ -1,6 +1,6 @@
-import { changedPointers, difference, type Pointer, sameContent } from '../catalog/content.ts';
-import { isWithdrawnBody } from '../catalog/field-values.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { changedPointers, difference, type Pointer, sameContent } from '@catchword/catalog/content';
+import { isWithdrawnBody } from '@catchword/catalog/field-values';
+import type { Run } from '@catchword/catalog/run-types';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';

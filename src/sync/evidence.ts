@@ -1,6 +1,6 @@
-import { createIdSet } from '../catalog/id-set.ts';
-import { type Window, windowKey } from '../catalog/page-types.ts';
-import { isUnreadable } from '../catalog/reasons.ts';
+import { createIdSet } from '@catchword/catalog/id-set';
+import { type Window, windowKey } from '@catchword/catalog/page-types';
+import { isUnreadable } from '@catchword/catalog/reasons';
 import { endOf, isWhole, startOf, windowsOver } from '../proof/plan.ts';
 import { examineSeams } from '../proof/seams.ts';
 import { type Clocks, clockPutForward } from '../proof/watermark.ts';

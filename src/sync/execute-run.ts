@@ -1,7 +1,7 @@
-import { CatchwordError, hasCode, messageOf } from '../base/errors.ts';
-import { iso } from '../base/iso-time.ts';
-import type { Run } from '../catalog/run-types.ts';
-import { isPassing } from '../client/errors/service-error.ts';
+import { CatchwordError, hasCode, messageOf } from '@catchword/base/errors';
+import { iso } from '@catchword/base/iso-time';
+import type { Run } from '@catchword/catalog/run-types';
+import { isPassing } from 'catchword-client/errors/service-error';
 import type { Pass } from '../store/rows/runs.ts';
 import type { LeasedKeeper } from '../store/schema/writers.ts';
 import { createPageApplier } from './apply-page.ts';

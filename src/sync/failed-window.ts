@@ -1,7 +1,7 @@
-import type { CatchwordError, ErrorCode, ErrorRecord } from '../base/errors.ts';
-import type { FetchTask, Window } from '../catalog/page-types.ts';
-import type { Doubt } from '../catalog/reasons.ts';
-import { isPassing } from '../client/errors/service-error.ts';
+import type { CatchwordError, ErrorCode, ErrorRecord } from '@catchword/base/errors';
+import type { FetchTask, Window } from '@catchword/catalog/page-types';
+import type { Doubt } from '@catchword/catalog/reasons';
+import { isPassing } from 'catchword-client/errors/service-error';
 import { endOf, startOf, windowsOver } from '../proof/plan.ts';
 
 /** A window that the source does not answer, whatever is tried. */

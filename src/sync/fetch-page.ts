@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { CatchwordError } from '../base/errors.ts';
-import type { Hide } from '../base/redact.ts';
-import { type FetchTask, requestOf } from '../catalog/page-types.ts';
-import { pageOf } from '../catalog/validate-page.ts';
-import type { CatalogClient } from '../client/catalog-client.ts';
-import { notUtf8 } from '../client/http/response-body.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Hide } from '@catchword/base/redact';
+import { type FetchTask, requestOf } from '@catchword/catalog/page-types';
+import { pageOf } from '@catchword/catalog/validate-page';
+import { type ReadWindow, toReadError, type ValidatePage } from '@catchword/queue/queue-port';
+import type { CatalogClient } from 'catchword-client/catalog-client';
+import { notUtf8 } from 'catchword-client/http/response-body';
 import { doubtAge } from '../proof/watermark.ts';
-import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue-port.ts';
 import { isRefusedDelta } from './failed-window.ts';
 
 /** Reads of a page that contradicts its totals, is too old or not UTF-8. The last read is used, with its doubt noted. */

@@ -1,6 +1,6 @@
-import { CatchwordError } from '../base/errors.ts';
-import type { Reason } from '../catalog/reasons.ts';
-import { type Run, whyNoRun } from '../catalog/run-types.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Reason } from '@catchword/catalog/reasons';
+import { type Run, whyNoRun } from '@catchword/catalog/run-types';
 import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
 import { LOOKUPS } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';

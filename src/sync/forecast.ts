@@ -1,7 +1,7 @@
-import { sameContent } from '../catalog/content.ts';
-import { isWithdrawnBody } from '../catalog/field-values.ts';
-import { limitOf } from '../catalog/product-limit.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { sameContent } from '@catchword/catalog/content';
+import { isWithdrawnBody } from '@catchword/catalog/field-values';
+import { limitOf } from '@catchword/catalog/product-limit';
+import type { Run } from '@catchword/catalog/run-types';
 import type { Store } from '../store/store.ts';
 import { compareMirrors } from './compare-mirrors.ts';
 import { isGone } from './judge-item.ts';

@@ -1,8 +1,8 @@
-import { type Difference, difference, isEmpty, sameContent } from '../catalog/content.ts';
-import type { Fields } from '../catalog/field-values.ts';
-import { objectMembers } from '../catalog/json-text.ts';
-import type { PageItems } from '../catalog/page-items.ts';
-import type { Product } from '../catalog/product.ts';
+import { type Difference, difference, isEmpty, sameContent } from '@catchword/catalog/content';
+import type { Fields } from '@catchword/catalog/field-values';
+import { objectMembers } from '@catchword/catalog/json-text';
+import type { PageItems } from '@catchword/catalog/page-items';
+import type { Product } from '@catchword/catalog/product';
 import type { KnownProduct } from '../store/rows/product-rows.ts';
 import type { RunSettings } from './run-settings.ts';
 

@@ -1,9 +1,9 @@
-import { withAbort } from '../base/abort.ts';
-import { CatchwordError, hasCode } from '../base/errors.ts';
-import { iso } from '../base/iso-time.ts';
-import type { Tell } from '../base/log.ts';
-import type { Run, RunRequest } from '../catalog/run-types.ts';
-import { tickTime } from '../catalog/tick.ts';
+import { withAbort } from '@catchword/base/abort';
+import { CatchwordError, hasCode } from '@catchword/base/errors';
+import { iso } from '@catchword/base/iso-time';
+import type { Tell } from '@catchword/base/log';
+import type { Run, RunRequest } from '@catchword/catalog/run-types';
+import { tickTime } from '@catchword/catalog/tick';
 import { deltaFrom } from '../proof/watermark.ts';
 import { needsFullRun } from '../store/rows/source-state.ts';
 import { holdLease } from '../store/schema/lease.ts';

@@ -1,4 +1,4 @@
-import { type Window, windowKey } from '../catalog/page-types.ts';
+import { type Window, windowKey } from '@catchword/catalog/page-types';
 import { startOf } from '../proof/plan.ts';
 import { BEHIND } from '../store/rows/ids.ts';
 import type { Reader } from '../store/schema/reader.ts';

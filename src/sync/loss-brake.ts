@@ -1,6 +1,6 @@
-import { createEmptiedFields } from '../catalog/emptied-fields.ts';
-import { limitOf } from '../catalog/product-limit.ts';
-import type { Unusual } from '../catalog/run-types.ts';
+import { createEmptiedFields } from '@catchword/catalog/emptied-fields';
+import { limitOf } from '@catchword/catalog/product-limit';
+import type { Unusual } from '@catchword/catalog/run-types';
 import type { KeeperWriter } from '../store/schema/writers.ts';
 import type { Draft } from './plan-page-write.ts';
 import type { RunSettings } from './run-settings.ts';

@@ -1,5 +1,5 @@
-import { isUnreadable } from '../catalog/reasons.ts';
-import type { ListEvidence, Run } from '../catalog/run-types.ts';
+import { isUnreadable } from '@catchword/catalog/reasons';
+import type { ListEvidence, Run } from '@catchword/catalog/run-types';
 import { clockPutBack, clockPutForward, deltaFrom } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import { onFirstUse } from '../store/schema/queries.ts';

@@ -1,5 +1,5 @@
-import { type Doubt, isUnreadable, type Reason } from '../catalog/reasons.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { type Doubt, isUnreadable, type Reason } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Assessment, ReadList } from './evidence.ts';
 import { compareCount } from './product-count.ts';

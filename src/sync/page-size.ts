@@ -1,5 +1,5 @@
-import { CatchwordError, type ErrorRecord, toErrorRecord } from '../base/errors.ts';
-import { type CapturedPage, type FetchOutcome, type FetchTask, requestOf } from '../catalog/page-types.ts';
+import { CatchwordError, type ErrorRecord, toErrorRecord } from '@catchword/base/errors';
+import { type CapturedPage, type FetchOutcome, type FetchTask, requestOf } from '@catchword/catalog/page-types';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import type { SourceReader } from '../store/rows/source-state.ts';
 import { isRefusedDelta } from './failed-window.ts';

@@ -1,6 +1,6 @@
-import type { CatchwordError } from '../base/errors.ts';
-import { type CapturedPage, type FetchTask, type Window, windowKey } from '../catalog/page-types.ts';
-import { isUnreadable } from '../catalog/reasons.ts';
+import type { CatchwordError } from '@catchword/base/errors';
+import { type CapturedPage, type FetchTask, type Window, windowKey } from '@catchword/catalog/page-types';
+import { isUnreadable } from '@catchword/catalog/reasons';
 import { createFixedPlan, createListPlan } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';

@@ -1,8 +1,8 @@
-import { contentDigest, type Difference, sameContent } from '../catalog/content.ts';
-import { objectMembers } from '../catalog/json-text.ts';
-import { type PageItems, productAt } from '../catalog/page-items.ts';
-import type { CapturedPage, Page, RejectedItem } from '../catalog/page-types.ts';
-import type { Product } from '../catalog/product.ts';
+import { contentDigest, type Difference, sameContent } from '@catchword/catalog/content';
+import { objectMembers } from '@catchword/catalog/json-text';
+import { type PageItems, productAt } from '@catchword/catalog/page-items';
+import type { CapturedPage, Page, RejectedItem } from '@catchword/catalog/page-types';
+import type { Product } from '@catchword/catalog/product';
 import { startOf } from '../proof/plan.ts';
 import { momentOf } from '../proof/watermark.ts';
 import { BEHIND } from '../store/rows/ids.ts';

@@ -1,6 +1,6 @@
-import { isWithdrawnBody } from '../catalog/field-values.ts';
-import type { IdSet } from '../catalog/id-set.ts';
-import type { CountReason } from '../catalog/reasons.ts';
+import { isWithdrawnBody } from '@catchword/catalog/field-values';
+import type { IdSet } from '@catchword/catalog/id-set';
+import type { CountReason } from '@catchword/catalog/reasons';
 import { endOf, startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '@catchword/base/log';
 import { legOf } from '../store/rows/sink-legs.ts';
 import { holdsLog } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';

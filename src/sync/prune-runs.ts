@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '@catchword/base/clock';
 import type { Reader } from '../store/schema/reader.ts';
 import type { LeasedKeeper } from '../store/schema/writers.ts';
 

@@ -1,11 +1,11 @@
-import type { Clock } from '../base/clock.ts';
-import { CatchwordError, fromErrorRecord, hasCode } from '../base/errors.ts';
-import { repeat } from '../base/lifecycle.ts';
-import type { Logger } from '../base/log.ts';
-import { publish } from '../base/telemetry.ts';
-import type { CapturedPage, FetchOutcome } from '../catalog/page-types.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError, fromErrorRecord, hasCode } from '@catchword/base/errors';
+import { repeat } from '@catchword/base/lifecycle';
+import type { Logger } from '@catchword/base/log';
+import { publish } from '@catchword/base/telemetry';
+import type { CapturedPage, FetchOutcome } from '@catchword/catalog/page-types';
+import type { PageQueue } from '@catchword/queue/queue-port';
 import { startOf } from '../proof/plan.ts';
-import type { PageQueue } from '../queue/queue-port.ts';
 import { diskOf } from '../store/file/open-mirror-file.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';

@@ -1,9 +1,9 @@
-import { withAbort } from '../base/abort.ts';
-import type { Clock } from '../base/clock.ts';
-import { CatchwordError, fromErrorRecord } from '../base/errors.ts';
-import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page-types.ts';
-import { canLookUp } from '../client/catalog-client.ts';
-import type { PageQueue } from '../queue/queue-port.ts';
+import { withAbort } from '@catchword/base/abort';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError, fromErrorRecord } from '@catchword/base/errors';
+import { type FetchOutcome, type FetchTask, taskId } from '@catchword/catalog/page-types';
+import type { PageQueue } from '@catchword/queue/queue-port';
+import { canLookUp } from 'catchword-client/catalog-client';
 import type { HeldProduct } from '../store/rows/removals.ts';
 import type { Reader } from '../store/schema/reader.ts';
 

@@ -1,6 +1,6 @@
-import type { Pointer } from '../catalog/content.ts';
-import type { SourceIdentity } from '../catalog/source-identity.ts';
-import type { Config } from '../settings/config.ts';
+import type { Pointer } from '@catchword/catalog/content';
+import type { SourceIdentity } from '@catchword/catalog/source-identity';
+import type { Config } from '@catchword/settings/config';
 
 type Limits =
   | 'removalLimit'

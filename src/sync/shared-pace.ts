@@ -1,10 +1,10 @@
-import { type Clock, createPauses, laterPause, type Pauses } from '../base/clock.ts';
-import { hasCode, messageOf } from '../base/errors.ts';
-import { iso } from '../base/iso-time.ts';
-import type { Tell } from '../base/log.ts';
-import { afterRefusal, afterRequests, type LearnedLimit } from '../pace/learned-rate.ts';
-import { type Pace, paceOf, type Rate } from '../pace/pace.ts';
-import { createPacer, type Pacer, type PacerOptions, type Reserve } from '../pace/pacer.ts';
+import { type Clock, createPauses, laterPause, type Pauses } from '@catchword/base/clock';
+import { hasCode, messageOf } from '@catchword/base/errors';
+import { iso } from '@catchword/base/iso-time';
+import type { Tell } from '@catchword/base/log';
+import { afterRefusal, afterRequests, type LearnedLimit } from '@catchword/pace/learned-rate';
+import { type Pace, paceOf, type Rate } from '@catchword/pace/pace';
+import { createPacer, type Pacer, type PacerOptions, type Reserve } from '@catchword/pace/pacer';
 import type { Store } from '../store/store.ts';
 
 /** The parts of the mirror that its processes share to keep one pace. */

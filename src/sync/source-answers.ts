@@ -1,6 +1,6 @@
-import type { CatchwordError } from '../base/errors.ts';
-import type { Window } from '../catalog/page-types.ts';
-import { isPassing } from '../client/errors/service-error.ts';
+import type { CatchwordError } from '@catchword/base/errors';
+import type { Window } from '@catchword/catalog/page-types';
+import { isPassing } from 'catchword-client/errors/service-error';
 import { holdsEnd, startOf, type WindowRead } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import { isRefused } from './failed-window.ts';

@@ -1,7 +1,7 @@
-import { CatchwordError } from '../base/errors.ts';
-import type { Notice } from '../base/log.ts';
-import type { Pointer } from '../catalog/content.ts';
-import type { Selection, SourceIdentity } from '../catalog/source-identity.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Notice } from '@catchword/base/log';
+import type { Pointer } from '@catchword/catalog/content';
+import type { Selection, SourceIdentity } from '@catchword/catalog/source-identity';
 import type { NotedSource } from '../store/rows/source-state.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { KeeperWriter } from '../store/schema/writers.ts';

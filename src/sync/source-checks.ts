@@ -1,11 +1,11 @@
-import type { Clock } from '../base/clock.ts';
-import { CatchwordError } from '../base/errors.ts';
-import { objectMembers } from '../catalog/json-text.ts';
-import { productsOf } from '../catalog/page-items.ts';
-import type { FetchTask, Page, Window } from '../catalog/page-types.ts';
-import type { Doubt } from '../catalog/reasons.ts';
-import type { CatalogClient } from '../client/catalog-client.ts';
-import type { Pacer } from '../pace/pacer.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import { objectMembers } from '@catchword/catalog/json-text';
+import { productsOf } from '@catchword/catalog/page-items';
+import type { FetchTask, Page, Window } from '@catchword/catalog/page-types';
+import type { Doubt } from '@catchword/catalog/reasons';
+import type { Pacer } from '@catchword/pace/pacer';
+import type { CatalogClient } from 'catchword-client/catalog-client';
 import { halves, unreadableDoubt } from './failed-window.ts';
 import { createPageFetcher } from './fetch-page.ts';
 

@@ -1,7 +1,7 @@
-import { isWithdrawnBody } from '../catalog/field-values.ts';
-import { limitOf } from '../catalog/product-limit.ts';
-import type { HeldReason, HoldReason } from '../catalog/reasons.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { isWithdrawnBody } from '@catchword/catalog/field-values';
+import { limitOf } from '@catchword/catalog/product-limit';
+import type { HeldReason, HoldReason } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import type { RunSettings } from './run-settings.ts';

@@ -1,5 +1,5 @@
-import { CatchwordError } from '../base/errors.ts';
-import { type Window, windowKey } from '../catalog/page-types.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { type Window, windowKey } from '@catchword/catalog/page-types';
 import { type PassPlan, startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import {

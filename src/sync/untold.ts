@@ -1,7 +1,7 @@
-import { changedFields, type Pointer, revert } from '../catalog/content.ts';
-import { createIdSet } from '../catalog/id-set.ts';
-import { isUntold, type Reason } from '../catalog/reasons.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { changedFields, type Pointer, revert } from '@catchword/catalog/content';
+import { createIdSet } from '@catchword/catalog/id-set';
+import { isUntold, type Reason } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { byFrequency, isNearlyAll, SAMPLE } from './common-change.ts';

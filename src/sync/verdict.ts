@@ -1,5 +1,5 @@
-import type { Reason } from '../catalog/reasons.ts';
-import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
+import type { Reason } from '@catchword/catalog/reasons';
+import type { ListEvidence, Proof, Run } from '@catchword/catalog/run-types';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, isClosed, isRetold, type ReadList } from './evidence.ts';

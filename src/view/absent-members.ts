@@ -1,5 +1,5 @@
-import { nearestName } from '../base/nearest-name.ts';
-import { ROWS } from '../catalog/fields.ts';
+import { nearestName } from '@catchword/base/nearest-name';
+import { ROWS } from '@catchword/catalog/fields';
 import { membersIn, splitPath } from './field-list.ts';
 
 /** For safety: names of members that are kept, to find a similar one. */

@@ -1,7 +1,7 @@
+import { CatchwordError, messageOf } from '@catchword/base/errors';
+import { nearestName } from '@catchword/base/nearest-name';
+import { COLUMNS, STORED } from '@catchword/catalog/fields';
 import type { Database } from 'better-sqlite3';
-import { CatchwordError, messageOf } from '../base/errors.ts';
-import { nearestName } from '../base/nearest-name.ts';
-import { COLUMNS, STORED } from '../catalog/fields.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';
 import { costOf } from './expression-cost.ts';

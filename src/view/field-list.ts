@@ -1,4 +1,4 @@
-import { objectMembers, objectText } from '../catalog/json-text.ts';
+import { objectMembers, objectText } from '@catchword/catalog/json-text';
 
 /** A list of members of a product: the names that paths begin with, each with the rest of the paths; null: the whole member. */
 type Wanted = ReadonlyMap<string, Wanted | null>;

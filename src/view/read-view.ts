@@ -1,6 +1,6 @@
-import type { RecordedChange } from '../catalog/event.ts';
-import { objectMembers } from '../catalog/json-text.ts';
-import type { ChangeFilter } from '../catalog/run-types.ts';
+import type { RecordedChange } from '@catchword/catalog/event';
+import { objectMembers } from '@catchword/catalog/json-text';
+import type { ChangeFilter } from '@catchword/catalog/run-types';
 import { createHistory, requireKept } from '../store/history/history.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';

@@ -1,4 +1,4 @@
-import { hasCode } from '../base/errors.ts';
+import { hasCode } from '@catchword/base/errors';
 import { readerView } from './view.ts';
 
 /** A comparison of a column, or of a member of the product, with a number. */

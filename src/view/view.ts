@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { CatchwordError, messageOf, usageError } from '../base/errors.ts';
-import { printable } from '../base/printable.ts';
-import { COLUMNS } from '../catalog/fields.ts';
-import { objectMembers, objectText } from '../catalog/json-text.ts';
+import { CatchwordError, messageOf, usageError } from '@catchword/base/errors';
+import { printable } from '@catchword/base/printable';
+import { COLUMNS } from '@catchword/catalog/fields';
+import { objectMembers, objectText } from '@catchword/catalog/json-text';
 import { columnSql } from '../store/schema/product-views.ts';
 import { onFirstUse } from '../store/schema/queries.ts';
 import { openForTexts } from '../store/schema/statements.ts';

@@ -1,6 +1,6 @@
-import { difference, isEmpty, revert } from '../catalog/content.ts';
-import type { RecordedChange } from '../catalog/event.ts';
-import { objectMembers } from '../catalog/json-text.ts';
+import { difference, isEmpty, revert } from '@catchword/catalog/content';
+import type { RecordedChange } from '@catchword/catalog/event';
+import { objectMembers } from '@catchword/catalog/json-text';
 import { seenBy, type View } from './view.ts';
 
 /*

@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { unlessAborted, withAbort, withDeadline } from '@catchword/base/abort';
+import { systemClock } from '@catchword/base/clock';
+import { createCatalogClient } from 'catchword-client/catalog-client';
 import { expect, it, onTestFinished } from 'vitest';
-import { unlessAborted, withAbort, withDeadline } from '../../src/base/abort.ts';
-import { systemClock } from '../../src/base/clock.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { createCatalogClient } from '../../src/client/catalog-client.ts';
 import { settingsFor } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 

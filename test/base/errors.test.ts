@@ -1,5 +1,5 @@
+import { CatchwordError, remedyOf } from '@catchword/base/errors';
 import { expect, it } from 'vitest';
-import { CatchwordError, remedyOf } from '../../src/base/errors.ts';
 
 const error = new CatchwordError('SOURCE_UNAVAILABLE', 'refused', {
   hint: 'Check {setting}.',

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { holdFile } from '@catchword/base/file-lock';
 import { expect, it, onTestFinished } from 'vitest';
-import { holdFile } from '../../src/base/file-lock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 /** Prints whether it holds the file, and holds it until stdin ends. */

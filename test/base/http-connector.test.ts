@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
+import { httpConnector } from '@catchword/base/http-connector';
 import { Agent, request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
-import { httpConnector } from '../../src/base/http-connector.ts';
 import { listen } from '../support/listen.ts';
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\nserver: old\r\n\r\n';

@@ -1,5 +1,5 @@
+import { parseHttpDate } from '@catchword/base/iso-time';
 import { expect, it } from 'vitest';
-import { parseHttpDate } from '../../src/base/iso-time.ts';
 
 const AT = Date.UTC(2026, 10, 20, 2, 0, 30);
 

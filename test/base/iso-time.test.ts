@@ -1,5 +1,5 @@
+import { parseIsoTime } from '@catchword/base/iso-time';
 import { expect, it } from 'vitest';
-import { parseIsoTime } from '../../src/base/iso-time.ts';
 
 it.each([
   ['2026-11-20', '2026-11-20T00:00:00.000Z'],

@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
+import { failureOf, serveUntil } from '@catchword/base/lifecycle';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { failureOf, serveUntil } from '../../src/base/lifecycle.ts';
 
 it('the error of a service is the replaced mirror that closing it finds', async () => {
   const reader = {

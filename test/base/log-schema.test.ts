@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LOG_FIELDS } from '@catchword/base/log';
 import { expect, it } from 'vitest';
-import { LOG_FIELDS } from '../../src/base/log.ts';
 import { runOnTerminal, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';

@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
+import { CatchwordError } from '@catchword/base/errors';
+import { printable, printableLines } from '@catchword/base/printable';
+import { indentedJson } from '@catchword/catalog/json-text';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { printable, printableLines } from '../../src/base/printable.ts';
-import { indentedJson } from '../../src/catalog/json-text.ts';
 import { printLine } from '../../src/cli/commands/shared/output-format.ts';
 import { table } from '../../src/report/text.ts';
 import { rawValue } from '../catalog/raw-json.ts';

@@ -1,5 +1,5 @@
+import { isPublic } from '@catchword/base/public-address';
 import { expect, it } from 'vitest';
-import { isPublic } from '../../src/base/public-address.ts';
 
 /*
  * A row for each row of IANA's "IPv4 Special-Purpose Address Registry" and "IPv6 Special-Purpose Address Registry" (as of

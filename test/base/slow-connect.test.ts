@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
+import { systemClock } from '@catchword/base/clock';
+import { httpConnector } from '@catchword/base/http-connector';
 import { Agent, request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { httpConnector } from '../../src/base/http-connector.ts';
 
 /** Listens, but accepts nothing until it may go on. Then the system completes a connection when it tries again, after a second. */
 const BUSY_SERVER = `

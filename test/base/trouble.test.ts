@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { type Clock, systemClock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
+import { createTrouble } from '@catchword/base/trouble';
 import { expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import type { Logger } from '../../src/base/log.ts';
-import { createTrouble } from '../../src/base/trouble.ts';
 import { watchDecisions } from '../../src/operate/decisions/decision-queue.ts';
 import { startScheduler } from '../../src/operate/schedule/scheduler.ts';
 import { holdLease } from '../../src/store/schema/lease.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '@catchword/base/clock';
+import { startTogether, stopAll } from '@catchword/base/lifecycle';
+import { createLog } from '@catchword/base/log';
 import type { Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { startTogether, stopAll } from '../../src/base/lifecycle.ts';
-import { createLog } from '../../src/base/log.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startDaemon } from '../../src/cli/roles/roles.ts';
 import { effectiveSettings } from '../../src/operate/effective-settings.ts';

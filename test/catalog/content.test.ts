@@ -1,7 +1,7 @@
+import { changedFields, changedPointers, difference, isEmpty, revert, sameContent } from '@catchword/catalog/content';
+import { objectMembers, objectText } from '@catchword/catalog/json-text';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { changedFields, changedPointers, difference, isEmpty, revert, sameContent } from '../../src/catalog/content.ts';
-import { objectMembers, objectText } from '../../src/catalog/json-text.ts';
 import { exactValue, rawNumber, rawObject, rawValue } from './raw-json.ts';
 
 /** Sorts keys at every depth. */

@@ -1,8 +1,8 @@
+import { difference, type Pointer } from '@catchword/catalog/content';
+import { createEmptiedFields } from '@catchword/catalog/emptied-fields';
+import { type Fields, fieldText, partsOf } from '@catchword/catalog/field-values';
+import { COLUMNS, type Field, type Form } from '@catchword/catalog/fields';
 import { expect, it } from 'vitest';
-import { difference, type Pointer } from '../../src/catalog/content.ts';
-import { createEmptiedFields } from '../../src/catalog/emptied-fields.ts';
-import { type Fields, fieldText, partsOf } from '../../src/catalog/field-values.ts';
-import { COLUMNS, type Field, type Form } from '../../src/catalog/fields.ts';
 
 function emptied(older: Fields, newer: Fields, ignored: readonly Pointer[] = []): string[] {
   const [was, is] = [older, newer].map((fields) => JSON.stringify({ vbid: 'A', ...fields })) as [string, string];

@@ -1,6 +1,6 @@
+import { columnsOf, partsOf } from '@catchword/catalog/field-values';
+import { COLUMNS, PRICE_FIELDS } from '@catchword/catalog/fields';
 import { expect, it } from 'vitest';
-import { columnsOf, partsOf } from '../../src/catalog/field-values.ts';
-import { COLUMNS, PRICE_FIELDS } from '../../src/catalog/fields.ts';
 
 function columns(fields: object) {
   return Object.fromEntries(COLUMNS.map(({ column }, at) => [column, columnsOf({ ...fields })[at]]));

@@ -1,7 +1,7 @@
+import { scanPage } from '@catchword/catalog/cut-page';
+import { objectMembers, objectText } from '@catchword/catalog/json-text';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { scanPage } from '../../src/catalog/cut-page.ts';
-import { objectMembers, objectText } from '../../src/catalog/json-text.ts';
 
 /** The texts of the items of a page; null if it is nested too deep. */
 function cut(page: string, maxDepth: number): string[] | null {

@@ -1,12 +1,12 @@
+import { fieldsFrom, ROWS, STORED } from '@catchword/catalog/fields';
+import type { SinkEvent } from '@catchword/sink-kit/sink';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import * as z from 'zod';
-import { fieldsFrom, ROWS, STORED } from '../../src/catalog/fields.ts';
-import type { SinkEvent } from '../../src/relay/sink.ts';
 import { getTableColumns } from '../../src/store/schema/drizzle.ts';
 import { products } from '../../src/store/schema/schema.ts';
 
-const FIELDS = '../../src/catalog/fields.ts';
+const FIELDS = '../../packages/catalog/src/fields.ts';
 const MADE_UP = [
   {
     path: 'shelf',
@@ -46,9 +46,9 @@ it('a field that is added to the table of fields is everywhere', async () => {
   const row = file.prepare('SELECT shelf_marks, weight FROM catalog').get();
   expect(row, 'the view').toEqual({ shelf_marks: 'A 1; B 2', weight: '1.5' });
 
-  const { LAYOUT } = await import('../../src/relay/kinds/postgres/postgres-layout.ts');
+  const { LAYOUT } = await import('@catchword/sink-sql/postgres/postgres-layout');
   expect(LAYOUT.products, 'PostgreSQL').toMatchObject({ shelf_marks: 'text', weight: 'text' });
-  const { parametersOf } = await import('../../src/relay/kinds/postgres/postgres-parameters.ts');
+  const { parametersOf } = await import('@catchword/sink-sql/postgres/postgres-parameters');
   const parameters = parametersOf([{ vbid: 'V', body: ITEM, seq: 1, at: 1 } as SinkEvent]);
   const at = Object.keys(LAYOUT.products).indexOf('shelf_marks') + 1;
   expect(parameters.slice(at, at + 2).join(), 'PostgreSQL').toMatch(/A 1; B 2,.*1\.5$/s);

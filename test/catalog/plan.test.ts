@@ -1,6 +1,6 @@
+import { type Window, windowKey } from '@catchword/catalog/page-types';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Window, windowKey } from '../../src/catalog/page-types.ts';
 import {
   createListPlan,
   endOf,

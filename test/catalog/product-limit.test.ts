@@ -1,5 +1,5 @@
+import { limitOf } from '@catchword/catalog/product-limit';
 import { expect, it } from 'vitest';
-import { limitOf } from '../../src/catalog/product-limit.ts';
 
 it.each([
   [{ products: 7 }, 1_000_000, 7],

@@ -1,5 +1,5 @@
+import { createIdSet } from '@catchword/catalog/id-set';
 import { expect, it } from 'vitest';
-import { createIdSet } from '../../src/catalog/id-set.ts';
 import { examineSeams, type SeamWindow } from '../../src/proof/seams.ts';
 
 interface Given extends SeamWindow {

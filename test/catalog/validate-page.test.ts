@@ -1,6 +1,6 @@
+import { validatePage } from '@catchword/catalog/validate-page';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { validatePage } from '../../src/catalog/validate-page.ts';
 import { lookupOfText, pageOfText } from '../support/page.ts';
 
 function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent?: number): string {

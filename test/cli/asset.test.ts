@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { INTERNAL_FIELDS, PUBLIC_FIELDS } from 'catchword-client/assets/asset-request';
 import { expect, it } from 'vitest';
-import { INTERNAL_FIELDS, PUBLIC_FIELDS } from '../../src/client/assets/asset-request.ts';
 import { KEY, TOKEN } from '../client/connection.ts';
 import { type JsonReply, serveJson } from '../client/support.ts';
 import { run } from '../support/cli.ts';

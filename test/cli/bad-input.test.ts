@@ -1,8 +1,8 @@
 import { closeSync, createWriteStream, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../client/connection.ts';
 import { runRedirected } from '../support/cli.ts';

@@ -1,8 +1,8 @@
+import { readXml } from '@catchword/xml/read';
+import { writeXml } from '@catchword/xml/write';
+import type { CredentialSubmission } from 'catchword-client/credentials/submission';
 import { expect, it } from 'vitest';
 import { submissionsIn } from '../../src/cli/commands/credentials/credential-input.ts';
-import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
-import { readXml } from '../../src/xml/read.ts';
-import { writeXml } from '../../src/xml/write.ts';
 import { expectUsage } from './credential-service.ts';
 
 async function* inPieces(bytes: Buffer, length: number) {

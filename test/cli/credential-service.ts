@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readXml } from '@catchword/xml/read';
+import { writeXml } from '@catchword/xml/write';
 import { expect } from 'vitest';
-import { readXml } from '../../src/xml/read.ts';
-import { writeXml } from '../../src/xml/write.ts';
 import { KEY, type Server, serve } from '../client/connection.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

@@ -3,11 +3,11 @@ import { chmodSync, linkSync, readdirSync, readFileSync, statSync, symlinkSync, 
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
+import { eventId } from '@catchword/catalog/event';
+import { COLUMNS, PART_NAMES } from '@catchword/catalog/fields';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { parse } from 'csv-parse/sync';
 import { expect, it, onTestFinished } from 'vitest';
-import { eventId } from '../../src/catalog/event.ts';
-import { COLUMNS, PART_NAMES } from '../../src/catalog/fields.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
 import { CLI, run, runProcess, start, stopWhileWriting } from '../support/cli.ts';

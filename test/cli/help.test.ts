@@ -1,6 +1,6 @@
+import { VERSION } from '@catchword/base/version';
 import { expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
-import { VERSION } from '../../src/version.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

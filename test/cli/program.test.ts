@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { directoryOfFile } from '../package/fresh-project.ts';
 import { start } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';

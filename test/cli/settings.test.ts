@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readSettings } from '@catchword/settings/config';
+import { unknownSettings } from '@catchword/settings/unknown-settings';
 import { expect, it } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { readSettings } from '../../src/settings/config.ts';
-import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled, place } from '../support/place.ts';

@@ -1,10 +1,10 @@
+import { type Digests, SinkError, type SinkEvent } from '@catchword/sink-kit/sink';
+import { digestOf } from '@catchword/sink-kit/store-digest';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, until } from '../../src/relay/contract/harness.ts';
-import { type Digests, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { digestOf } from '../../src/relay/store-digest.ts';
 import { post } from '../http/browser-requests.ts';
 import { serve } from '../http/place.ts';
 import { runHere } from '../support/in-process.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
+import { systemClock } from '@catchword/base/clock';
+import { createLog } from '@catchword/base/log';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLog } from '../../src/base/log.ts';
 import { statusCommand } from '../../src/cli/commands/status-command.ts';
 import { showPresence } from '../../src/operate/schedule/standby.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';

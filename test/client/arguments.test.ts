@@ -1,6 +1,7 @@
 // @module-tag service
+
+import type { Client } from 'catchword-client/client';
 import { expect, it } from 'vitest';
-import type { Client } from '../../src/client/client.ts';
 import { failure } from './connection.ts';
 import { talk } from './support.ts';
 

@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { CatchwordError } from '@catchword/base/errors';
+import { checkAsset } from 'catchword-client/assets/asset-request';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { checkAsset } from '../../src/client/assets/asset-request.ts';
 
 const update = { create: false };
 

@@ -1,6 +1,7 @@
 // @module-tag service
+
+import { createClient } from 'catchword-client/client';
 import { expect, it, onTestFinished } from 'vitest';
-import { createClient } from '../../src/client/client.ts';
 import { failure, KEY, serve, TOKEN } from './connection.ts';
 import { talk } from './support.ts';
 

@@ -1,6 +1,7 @@
 // @module-tag service
+
+import { CatchwordError, type ClientOptions, createClient } from 'catchword-client/client';
 import { expect, it } from 'vitest';
-import { CatchwordError, type ClientOptions, createClient } from '../../src/client/client.ts';
 import { failure, KEY, TOKEN } from './connection.ts';
 import { talk, xml } from './support.ts';
 

@@ -1,9 +1,9 @@
 // @module-tag service
 import { getEventListeners } from 'node:events';
 import { join } from 'node:path';
+import { holdFile } from '@catchword/base/file-lock';
+import { readLicenses } from 'catchword-client/licenses/licenses';
 import { expect, it, onTestFinished } from 'vitest';
-import { holdFile } from '../../src/base/file-lock.ts';
-import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, type Reply, serve } from './connection.ts';
 import { STALE } from './stale-token.ts';

@@ -1,6 +1,7 @@
 // @module-tag service
+
+import { createUsers } from 'catchword-client/users/users';
 import { expect, it } from 'vitest';
-import { createUsers } from '../../src/client/users/users.ts';
 import { connectTo, failure, golden } from './connection.ts';
 import { talk } from './support.ts';
 

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { type Clock, systemClock } from '@catchword/base/clock';
+import { CatchwordError, toErrorRecord } from '@catchword/base/errors';
+import type { Pacer } from '@catchword/pace/pacer';
+import { type CatalogClient, createCatalogClient } from 'catchword-client/catalog-client';
+import { type Connection, type ConnectionSettings, connect } from 'catchword-client/client-connection';
 import { expect, onTestFinished } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { CatchwordError, toErrorRecord } from '../../src/base/errors.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { type CatalogClient, createCatalogClient } from '../../src/client/catalog-client.ts';
-import { type Connection, type ConnectionSettings, connect } from '../../src/client/client-connection.ts';
-import type { Pacer } from '../../src/pace/pacer.ts';
 import { serveHttp } from '../support/listen.ts';
 
 export const KEY = 'KEYTHATMUSTNOTSHOW';

@@ -1,8 +1,9 @@
 // @module-tag service
+
+import { readXml } from '@catchword/xml/read';
+import { writeXml } from '@catchword/xml/write';
+import { verifyCredentials, verifyInBatches } from 'catchword-client/credentials/credentials';
 import { expect, it } from 'vitest';
-import { verifyCredentials, verifyInBatches } from '../../src/client/credentials/credentials.ts';
-import { readXml } from '../../src/xml/read.ts';
-import { writeXml } from '../../src/xml/write.ts';
 import { connectTo, failure, golden, NEVER, serve } from './connection.ts';
 
 /** Answers each submitted reference. */

@@ -1,11 +1,11 @@
 // @module-tag service
 import { env } from 'node:process';
+import { CatchwordError } from '@catchword/base/errors';
+import type { XmlElement } from '@catchword/xml/read';
+import { credentialResults } from 'catchword-client/credentials/results';
+import type { CredentialResult, CredentialSubmission } from 'catchword-client/credentials/submission';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { credentialResults } from '../../src/client/credentials/results.ts';
-import type { CredentialResult, CredentialSubmission } from '../../src/client/credentials/submission.ts';
-import type { XmlElement } from '../../src/xml/read.ts';
 
 /*
  * No account gets the credential, code or message of another, whatever the service leaves out, repeats or reorders. The

@@ -1,14 +1,9 @@
 // @module-tag service
+
+import { hiding } from '@catchword/base/redact';
+import { readXml } from '@catchword/xml/read';
+import { errorInJson, errorInXml, isXml, messageIn, type ServiceMessage } from 'catchword-client/errors/error-message';
 import { expect, it } from 'vitest';
-import { hiding } from '../../src/base/redact.ts';
-import {
-  errorInJson,
-  errorInXml,
-  isXml,
-  messageIn,
-  type ServiceMessage,
-} from '../../src/client/errors/error-message.ts';
-import { readXml } from '../../src/xml/read.ts';
 
 const TEXT = 'The access token has expired';
 const hide = hiding(() => []);

@@ -1,6 +1,7 @@
 // @module-tag service
+
+import { prepare, type Request } from 'catchword-client/http/exchange';
 import { expect, it } from 'vitest';
-import { prepare, type Request } from '../../src/client/http/exchange.ts';
 
 const GET: Omit<Request, 'path'> = { method: 'GET', format: 'json', token: false, repeatable: true };
 

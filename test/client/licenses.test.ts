@@ -1,6 +1,7 @@
 // @module-tag service
+
+import { expirationMs, isOwned, type LicenseQuery, readLicenses } from 'catchword-client/licenses/licenses';
 import { expect, it } from 'vitest';
-import { expirationMs, isOwned, type LicenseQuery, readLicenses } from '../../src/client/licenses/licenses.ts';
 import { connectTo, NEVER, type Reply, serve } from './connection.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { systemClock } from '@catchword/base/clock';
+import { createPacer, type Pacer } from '@catchword/pace/pacer';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { createPacer, type Pacer } from '../../src/pace/pacer.ts';
 import { failure, mirrorClient, NEVER, type Reply, serve, TASK } from './connection.ts';
 import { FRESH, service } from './stale-token.ts';
 

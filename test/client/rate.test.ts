@@ -1,10 +1,11 @@
 // @module-tag service
+
+import { createPauses } from '@catchword/base/clock';
+import { paceOf, type Rate } from '@catchword/pace/pace';
+import { createPacer, type Reserve } from '@catchword/pace/pacer';
+import type { Wait } from '@catchword/pace/waiting-line';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createPauses } from '../../src/base/clock.ts';
-import { paceOf, type Rate } from '../../src/pace/pace.ts';
-import { createPacer, type Reserve } from '../../src/pace/pacer.ts';
-import type { Wait } from '../../src/pace/waiting-line.ts';
 import { NEVER } from './connection.ts';
 
 /** A clock whose sleeps end late by what `lateMs` says, one sleeper at a time. */

@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { askedPause, parseRetryAfter, retryDelayMs } from '@catchword/base/backoff';
+import type { Operation } from 'catchword-client/http/caller';
 import { expect, it } from 'vitest';
-import { askedPause, parseRetryAfter, retryDelayMs } from '../../src/base/backoff.ts';
-import type { Operation } from '../../src/client/http/caller.ts';
 import { connectTo, failure, hastyClock, NEVER, serve } from './connection.ts';
 
 const delay = (error: object, attempt: number, attempts: number, random: number) =>

@@ -1,10 +1,10 @@
 // @module-tag service
 import { createHash } from 'node:crypto';
+import { hiding } from '@catchword/base/redact';
+import { verifyCredentials } from 'catchword-client/credentials/credentials';
+import type { Operation } from 'catchword-client/http/caller';
+import { createUsers } from 'catchword-client/users/users';
 import { expect, it } from 'vitest';
-import { hiding } from '../../src/base/redact.ts';
-import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
-import type { Operation } from '../../src/client/http/caller.ts';
-import { createUsers } from '../../src/client/users/users.ts';
 import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
 
 const PASSWORD = 'p&ss"<1>é  word';

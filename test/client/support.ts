@@ -1,6 +1,6 @@
+import { type Client, clientOf } from 'catchword-client/client';
+import { type ClientOptions, checkOptions } from 'catchword-client/options';
 import { onTestFinished } from 'vitest';
-import { type Client, clientOf } from '../../src/client/client.ts';
-import { type ClientOptions, checkOptions } from '../../src/client/options.ts';
 import { type Asked, hastyClock, KEY, type Server, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 /** A text body is sent as it is, anything else as JSON; `hangUp` closes the connection without an answer. */

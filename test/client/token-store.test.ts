@@ -11,10 +11,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '@catchword/base/clock';
+import { holdFile } from '@catchword/base/file-lock';
+import { openTokenStore, type TokenOwner } from 'catchword-client/auth/token-store';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { holdFile } from '../../src/base/file-lock.ts';
-import { openTokenStore, type TokenOwner } from '../../src/client/auth/token-store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 const OWNER: TokenOwner = { origin: 'https://a.example', apiKey: 'KEY', reference: 'me', configured: 'old' };

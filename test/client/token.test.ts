@@ -2,11 +2,11 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { systemClock } from '@catchword/base/clock';
+import { openTokenStore } from 'catchword-client/auth/token-store';
+import { type Connection, type ConnectionSettings, connect } from 'catchword-client/client-connection';
+import { readLicenses } from 'catchword-client/licenses/licenses';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { openTokenStore } from '../../src/client/auth/token-store.ts';
-import { type Connection, type ConnectionSettings, connect } from '../../src/client/client-connection.ts';
-import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import {
   type Asked,

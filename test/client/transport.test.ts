@@ -1,10 +1,10 @@
 // @module-tag service
 import type { OutgoingHttpHeaders, RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
+import { systemClock } from '@catchword/base/clock';
+import type { BodyLimits } from 'catchword-client/http/response-body';
+import { createTransport, type Transport, type TransportSettings } from 'catchword-client/http/transport';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import type { BodyLimits } from '../../src/client/http/response-body.ts';
-import { createTransport, type Transport, type TransportSettings } from '../../src/client/http/transport.ts';
 import { serveHttp } from '../support/listen.ts';
 import { failure, KEY, serve, TOKEN } from './connection.ts';
 

@@ -1,6 +1,7 @@
 // @module-tag service
+
+import { createUsers } from 'catchword-client/users/users';
 import { expect, it } from 'vitest';
-import { createUsers } from '../../src/client/users/users.ts';
 import { connectTo, failure, golden, KEY, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 async function usersOf(reply: Reply | string) {

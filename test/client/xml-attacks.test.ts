@@ -1,9 +1,9 @@
 // @module-tag service
 import { gzipSync } from 'node:zlib';
+import { verifyCredentials } from 'catchword-client/credentials/credentials';
+import { readLicenses } from 'catchword-client/licenses/licenses';
+import { createUsers } from 'catchword-client/users/users';
 import { expect, it } from 'vitest';
-import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
-import { readLicenses } from '../../src/client/licenses/licenses.ts';
-import { createUsers } from '../../src/client/users/users.ts';
 import { ATTACKS, entityBomb } from '../xml/attacks.ts';
 import { connectTo, failure, NEVER, type Reply, serve, XML_TYPE } from './connection.ts';
 

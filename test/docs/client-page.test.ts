@@ -4,8 +4,8 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { createClient } from 'catchword-client/client';
 import { expect, it } from 'vitest';
-import { createClient } from '../../src/client/client.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { BLOCKS } from './blocks.ts';
 import { FRAGMENTS } from './page-script.ts';
@@ -26,8 +26,8 @@ function exampleFile(): string {
   const directory = temporaryDirectory();
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   const file = join(directory, 'example.mts');
-  const here = CODE.replace("'catchword'", `'${ROOT}src/client/client.ts'`);
-  writeFileSync(file, here.replace("'catchword/sandbox'", `'${ROOT}src/sandbox/sandbox.ts'`));
+  const here = CODE.replace("'catchword'", `'${ROOT}packages/client/src/client.ts'`);
+  writeFileSync(file, here.replace("'catchword/sandbox'", `'${ROOT}packages/sandbox/src/sandbox.ts'`));
   return file;
 }
 
@@ -72,7 +72,7 @@ it('the documents have examples of TypeScript whose arguments and results have t
     typeRoots: [join(ROOT, 'node_modules/@types')],
   };
   const config = join(directory, 'tsconfig.json');
-  const all = [...files, join(ROOT, 'src/base/undici-files.d.ts')];
+  const all = [...files, join(ROOT, 'packages/base/src/undici-files.d.ts')];
   writeFileSync(
     config,
     JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files: all }),

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { FAULT_KINDS } from '@catchword/sandbox/http/faults';
+import { isNamed } from '@catchword/settings/config';
+import { OPTIONS } from '@catchword/settings/option-table';
+import type { SinkFailure } from '@catchword/sink-kit/sink';
 import { expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
-import type { SinkFailure } from '../../src/relay/sink.ts';
-import { FAULT_KINDS } from '../../src/sandbox/http/faults.ts';
-import { isNamed } from '../../src/settings/config.ts';
-import { OPTIONS } from '../../src/settings/option-table.ts';
 import { GENERATED_PAGES } from './generated-pages.ts';
 import { brokenLinks } from './links.ts';
 

@@ -1,8 +1,8 @@
-import { ERROR_CODES, SEE_HINT } from '../../src/base/errors.ts';
+import { ERROR_CODES, SEE_HINT } from '@catchword/base/errors';
 import { HTTP_ERRORS } from '../../src/http/http-error.ts';
 import { GENERATED, tableOf } from './reference.ts';
 
-/* docs/errors.md: the tables of src/base/errors.ts and src/http/http-error.ts. */
+/* docs/errors.md: the tables of packages/base/src/errors.ts and src/http/http-error.ts. */
 
 /** Names of settings as code, and paths of documents as links. */
 function linked(text: string): string {

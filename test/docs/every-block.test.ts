@@ -4,8 +4,8 @@ import { chmodSync, cpSync, mkdirSync, statSync, symlinkSync, writeFileSync } fr
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { directoryOfFile } from '../package/fresh-project.ts';
 import { addressOf, startProcess } from '../support/cli.ts';
 import { serveHttp } from '../support/listen.ts';

@@ -1,9 +1,9 @@
+import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '@catchword/catalog/fields';
+import type { SinkKind } from '@catchword/sink-kit/sink-kind';
+import { mysqlLayout } from '@catchword/sink-sql/mysql/mysql-layout';
+import { LAYOUT } from '@catchword/sink-sql/postgres/postgres-layout';
 import * as z from 'zod';
-import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
 import { formsOf, KINDS } from '../../src/relay/kinds/kinds.ts';
-import { mysqlLayout } from '../../src/relay/kinds/mysql/mysql-layout.ts';
-import { LAYOUT } from '../../src/relay/kinds/postgres/postgres-layout.ts';
-import type { SinkKind } from '../../src/relay/kinds/sink-kind.ts';
 import { CHANNEL } from '../../src/shown/shown-channel.ts';
 import { DECISION } from '../../src/shown/shown-decision.ts';
 import { PARKED } from '../../src/shown/shown-parked.ts';

@@ -63,7 +63,7 @@ export function readRuleTags(): ReadonlyMap<string, RulePlaces> {
     for (const [, tag = ''] of readFileSync(new URL(path, ROOT), 'utf8').matchAll(/@rule ([\d.,\s-]*\d)/g)) {
       for (const id of ruleIds(tag)) {
         const { client, sandbox } = placesOf(id);
-        add(path.startsWith('src/sandbox/') ? sandbox : client, path);
+        add(path.startsWith('packages/sandbox/src/') ? sandbox : client, path);
       }
     }
   }

@@ -1,9 +1,9 @@
+import { EXIT_CODES } from '@catchword/base/errors';
+import { OPTION_GROUPS, type Option } from '@catchword/settings/option-table';
 import type { Command } from 'commander';
-import { EXIT_CODES } from '../../src/base/errors.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { VERBS, type Verb } from '../../src/cli/verb-table.ts';
 import { eventSchema } from '../../src/events/event-schema.ts';
-import { OPTION_GROUPS, type Option } from '../../src/settings/option-table.ts';
 import { contextWith } from '../support/in-process.ts';
 
 /* The pages of docs/ that `npm run docs` writes from the tables in src. */

@@ -1,8 +1,8 @@
 // @module-tag slow
 import { setTimeout as delay } from 'node:timers/promises';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { serveEngine } from './engine.ts';

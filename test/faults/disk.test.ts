@@ -2,9 +2,9 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createRandom } from '@catchword/sandbox/catalog/random';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import { expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type Ended, start } from '../support/cli.ts';
 import { load } from '../support/load.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import type { Random } from '../../src/sandbox/catalog/random.ts';
+import type { Random } from '@catchword/sandbox/catalog/random';
 import type { Call } from './log.ts';
 
 /*

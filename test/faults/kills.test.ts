@@ -2,9 +2,9 @@
 import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createRandom } from '@catchword/sandbox/catalog/random';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { isEvent, openReader } from '../http/reader.ts';
 import { post } from '../operate/daemon.ts';

@@ -1,8 +1,8 @@
 // @module-tag slow
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { temporaryDirectory, truthOf } from '../support/mirror.ts';
 import { checkCrashed, finish, note, type Promises, Violation } from './check.ts';
 import { createDisk } from './disk.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import { expect } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { type Ended, run, startService } from '../support/cli.ts';
 import { settingsFor } from '../support/mirror.ts';
 import { query } from '../support/sqlite.ts';

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { hasCode } from '../../src/base/errors.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
+import { hasCode } from '@catchword/base/errors';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { readerView } from '../../src/view/view.ts';
 import { startGuard } from './guard.ts';
 

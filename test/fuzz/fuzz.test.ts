@@ -1,5 +1,5 @@
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { mutated } from './mutate.ts';
 import { TARGETS } from './targets.ts';
 

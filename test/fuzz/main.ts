@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { startCoverage } from './coverage.ts';
 import { startGuard } from './guard.ts';
 import { mutated } from './mutate.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/sandbox/catalog/random.ts';
+import type { Random } from '@catchword/sandbox/catalog/random';
 
 const MAX_BYTES = 4096;
 /** Pieces with a meaning in one of the formats. */

@@ -1,5 +1,5 @@
+import { systemClock } from '@catchword/base/clock';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import { createTokenCheck } from '../../src/http/token-check.ts';
 import { codeOf, FORM, HTML, post, signIn, token, type Web } from './browser-requests.ts';
 import { emptyMirror, serve, settableClock } from './place.ts';

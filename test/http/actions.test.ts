@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
+import { createLog } from '@catchword/base/log';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { createLog } from '../../src/base/log.ts';
 import { createApp } from '../../src/http/app.ts';
 import { holdNumber } from '../../src/report/sink-report.ts';
 import type { NewAction } from '../../src/store/rows/decision-rows.ts';

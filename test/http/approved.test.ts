@@ -1,5 +1,5 @@
+import { systemClock } from '@catchword/base/clock';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import type { Version } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { failedRun, unusualRun, usualRun } from '../view/unusual-run.ts';

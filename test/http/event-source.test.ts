@@ -1,8 +1,8 @@
 // @module-tag slow
 import { copyFileSync, rmSync } from 'node:fs';
+import { systemClock } from '@catchword/base/clock';
 import { EventSource } from 'eventsource';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';

@@ -1,7 +1,7 @@
+import { type Clock, systemClock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import { createLog } from '@catchword/base/log';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { createLog } from '../../src/base/log.ts';
 import { createApp } from '../../src/http/app.ts';
 import { listen } from '../../src/http/listen.ts';
 import { createLivePages } from '../../src/http/pages/live.ts';

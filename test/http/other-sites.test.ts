@@ -1,7 +1,7 @@
+import { systemClock } from '@catchword/base/clock';
 import formbody from '@fastify/formbody';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import { createApp } from '../../src/http/app.ts';
 import { addAuth } from '../../src/http/auth.ts';
 import { listen } from '../../src/http/listen.ts';

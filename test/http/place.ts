@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '@catchword/base/clock';
+import type { Plans } from '@catchword/catalog/tick';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import type { Plans } from '../../src/catalog/tick.ts';
 import { startWeb, type WebOptions } from '../../src/http/web-server.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

@@ -1,5 +1,5 @@
+import { objectMembers } from '@catchword/catalog/json-text';
 import { expect, it } from 'vitest';
-import { objectMembers } from '../../src/catalog/json-text.ts';
 import { createHistory, productAsOf, productChanges } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { serveHarness } from './place.ts';

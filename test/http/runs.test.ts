@@ -1,6 +1,6 @@
+import { productOf } from '@catchword/catalog/product';
+import type { RunState } from '@catchword/catalog/run-types';
 import { expect, it } from 'vitest';
-import { productOf } from '../../src/catalog/product.ts';
-import type { RunState } from '../../src/catalog/run-types.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { runHere as cli } from '../support/in-process.ts';

@@ -1,9 +1,9 @@
 // @module-tag slow
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import { type Clock, systemClock } from '@catchword/base/clock';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { createApp } from '../../src/http/app.ts';
 import { type EndCode, sendPieces, writeStream } from '../../src/http/response-writer.ts';
 import { addWaiting } from '../../src/http/slow-readers.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';

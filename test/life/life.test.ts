@@ -1,8 +1,8 @@
 // @module-tag slow
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { runProcess } from '../support/cli.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { query } from '../support/sqlite.ts';

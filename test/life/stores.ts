@@ -1,5 +1,5 @@
+import { objectMembers } from '@catchword/catalog/json-text';
 import pg from 'pg';
-import { objectMembers } from '../../src/catalog/json-text.ts';
 import { query } from '../support/sqlite.ts';
 
 /** A product in a store. */

@@ -2,10 +2,10 @@
 import { rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createMachineClock, removeShared, sharedByFaketime } from '../life/clock.ts';
 import { type Event, jsonlTarget, receivedFrom } from '../relay/targets.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
+import type { SandboxOptions } from '@catchword/sandbox/options';
 import { CLI, type Running, startProcess } from '../support/cli.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { settingsFor } from '../support/mirror.ts';

@@ -4,7 +4,7 @@
  * once: "asked by ADDRESS".
  */
 import { connect, createServer } from 'node:net';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 
 const [address = '', port = '', options = '{}'] = process.argv.slice(2);
 const sandbox = await startSandbox(JSON.parse(options) as Parameters<typeof startSandbox>[0]);

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/sandbox/catalog/random.ts';
+import type { Random } from '@catchword/sandbox/catalog/random';
 
 /*
  * What befalls a catalog on several machines, and when: decided by a seed alone, before it begins, so that a seed

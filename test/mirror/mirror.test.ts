@@ -1,8 +1,8 @@
 import { copyFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { createClient } from 'catchword-client/client';
 import { expect, it, onTestFinished } from 'vitest';
-import { createClient } from '../../src/client/client.ts';
 import {
   type CatchwordEvent,
   type ChangesOptions,

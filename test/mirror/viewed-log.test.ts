@@ -1,6 +1,6 @@
+import { systemClock } from '@catchword/base/clock';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import { parseEvent } from '../../src/events/events.ts';
 import { createChangeFeed } from '../../src/http/change-feed.ts';
 import { createReadSteps, inThisThread } from '../../src/http/read-steps.ts';

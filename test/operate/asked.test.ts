@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { type AskedOptions, createDecisionQueue } from '../../src/operate/decisions/decision-queue.ts';

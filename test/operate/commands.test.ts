@@ -1,12 +1,12 @@
 // @module-tag slow
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
+import { unknownSettings } from '@catchword/settings/unknown-settings';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
-import { CatchwordError, messageOf } from '../../src/base/errors.ts';
 import { channelConfig } from '../../src/operate/incidents/channel-config.ts';
-import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 import { startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';

@@ -1,7 +1,7 @@
+import type { Clock } from '@catchword/base/clock';
+import { type Service, stopAll } from '@catchword/base/lifecycle';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import type { Clock } from '../../src/base/clock.ts';
-import { type Service, stopAll } from '../../src/base/lifecycle.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startDaemon } from '../../src/cli/roles/roles.ts';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../http/place.ts';

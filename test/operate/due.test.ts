@@ -1,6 +1,6 @@
+import type { RunKind } from '@catchword/catalog/run-types';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run-types.ts';
 import {
   dueRuns,
   newestDue,

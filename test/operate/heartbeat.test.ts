@@ -1,13 +1,13 @@
+import { type Clock, systemClock } from '@catchword/base/clock';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { standIn, temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 // Loaded before the runs, which are short: a beat that is late gives way to the next one.
-import '../../src/relay/http-target.ts';
+import '@catchword/sink-kit/http-target';
 import { receiver } from './scene.ts';
 
 /** A sandbox, and settings with a heartbeat. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { CatchwordError } from '@catchword/base/errors';
+import { tickName } from '@catchword/catalog/tick';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { tickName } from '../../src/catalog/tick.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock, type HandClock } from '../support/test-clocks.ts';
 import {

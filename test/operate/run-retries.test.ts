@@ -1,7 +1,7 @@
+import { CatchwordError } from '@catchword/base/errors';
+import type { Notice } from '@catchword/base/log';
+import { tickName } from '@catchword/catalog/tick';
 import { expect, it, onTestFinished } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import type { Notice } from '../../src/base/log.ts';
-import { tickName } from '../../src/catalog/tick.ts';
 import { openStore } from '../../src/store/store.ts';
 import { forgetPause } from '../../src/sync/shared-pace.ts';
 import {

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { productOf } from '@catchword/catalog/product';
+import type { RunKind } from '@catchword/catalog/run-types';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { productOf } from '../../src/catalog/product.ts';
-import type { RunKind } from '../../src/catalog/run-types.ts';
 import type { ChannelEvent } from '../../src/operate/incidents/channel.ts';
 import { type ChannelConfig, channelConfig } from '../../src/operate/incidents/channel-config.ts';
 import { type NotifierOptions, startNotifier } from '../../src/operate/incidents/notifier.ts';

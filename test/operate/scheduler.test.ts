@@ -1,8 +1,8 @@
+import { systemClock } from '@catchword/base/clock';
+import type { Service } from '@catchword/base/lifecycle';
+import { createLog } from '@catchword/base/log';
+import type { RunKind } from '@catchword/catalog/run-types';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import type { Service } from '../../src/base/lifecycle.ts';
-import { createLog } from '../../src/base/log.ts';
-import type { RunKind } from '../../src/catalog/run-types.ts';
 import { checkCron } from '../../src/operate/schedule/due.ts';
 import {
   createRequestedTicks,

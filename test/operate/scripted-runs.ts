@@ -1,10 +1,10 @@
 import { join } from 'node:path';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Run, RunKind } from '@catchword/catalog/run-types';
+import { selectionText } from '@catchword/catalog/source-identity';
+import { tickName } from '@catchword/catalog/tick';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import type { Run, RunKind } from '../../src/catalog/run-types.ts';
-import { selectionText } from '../../src/catalog/source-identity.ts';
-import { tickName } from '../../src/catalog/tick.ts';
 import { createDecisionQueue } from '../../src/operate/decisions/decision-queue.ts';
 import { startRunQueue } from '../../src/operate/schedule/run-queue.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';

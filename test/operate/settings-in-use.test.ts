@@ -1,11 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readSettings } from '@catchword/settings/config';
+import { withDotEnv } from '@catchword/settings/environment';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { noteSettings, settingDigests } from '../../src/operate/setting-digests.ts';
 import { serversOf } from '../../src/report/status-report.ts';
-import { readSettings } from '../../src/settings/config.ts';
-import { withDotEnv } from '../../src/settings/environment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../http/place.ts';
 import { get } from '../http/reader.ts';

@@ -1,7 +1,7 @@
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { createLog } from '@catchword/base/log';
 import { expect, it, onTestFinished } from 'vitest';
-import { createLog } from '../../src/base/log.ts';
 import { startStandby } from '../../src/operate/schedule/standby.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { openStore } from '../../src/store/store.ts';

@@ -1,6 +1,6 @@
-import type { LogFields, Logger } from '../../src/base/log.ts';
-import type { Run, RunKind } from '../../src/catalog/run-types.ts';
-import { tickTime } from '../../src/catalog/tick.ts';
+import type { LogFields, Logger } from '@catchword/base/log';
+import type { Run, RunKind } from '@catchword/catalog/run-types';
+import { tickTime } from '@catchword/catalog/tick';
 import { HALF_HOUR, START } from './years-world.ts';
 
 /** Marks of half hours. */

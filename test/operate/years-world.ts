@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import type { FetchTask, PageResponse } from '../../src/catalog/page-types.ts';
-import type { CatalogClient } from '../../src/client/catalog-client.ts';
-import type { Random } from '../../src/sandbox/catalog/random.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import type { FetchTask, PageResponse } from '@catchword/catalog/page-types';
+import type { Random } from '@catchword/sandbox/catalog/random';
+import type { CatalogClient } from 'catchword-client/catalog-client';
 import type { Leased } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -4,12 +4,12 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readSettings } from '@catchword/settings/config';
+import { unknownSettings } from '@catchword/settings/unknown-settings';
 import { expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { z } from 'zod';
 import { VERBS } from '../../src/cli/verb-table.ts';
-import { readSettings } from '../../src/settings/config.ts';
-import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 
 /* No cluster runs here: the manifest is checked field by field, and decoded by kubectl if it is installed. */
 

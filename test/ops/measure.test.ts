@@ -1,6 +1,7 @@
 // @module-tag slow
+
+import { subscribe } from '@catchword/base/telemetry';
 import { expect, it, onTestFinished } from 'vitest';
-import { subscribe } from '../../src/base/telemetry.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';
 

@@ -4,9 +4,9 @@ import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, writeFileS
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
+import { unknownSettings } from '@catchword/settings/unknown-settings';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
-import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 import { addressOf, CLI, startProcess } from '../support/cli.ts';
 import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';

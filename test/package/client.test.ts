@@ -4,8 +4,8 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { directoryOfFile, installFirst } from './fresh-project.ts';
 
 /* Packs the package of the client as for publishing, and installs it from the registry without options, as its users do. */

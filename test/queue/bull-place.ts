@@ -1,10 +1,10 @@
+import { type Clock, type Pause, systemClock } from '@catchword/base/clock';
+import { createLog, type Logger } from '@catchword/base/log';
+import type { LearnedLimit } from '@catchword/pace/learned-rate';
+import { type BullQueue, createBullQueue } from '@catchword/queue-redis/bull-queue';
+import { type FetcherOptions, startFetcher } from '@catchword/queue-redis/fetcher';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { type Clock, type Pause, systemClock } from '../../src/base/clock.ts';
-import { createLog, type Logger } from '../../src/base/log.ts';
-import type { LearnedLimit } from '../../src/pace/learned-rate.ts';
-import { type BullQueue, createBullQueue } from '../../src/queue/bullmq/bull-queue.ts';
-import { type FetcherOptions, startFetcher } from '../../src/queue/bullmq/fetcher.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { task } from './scripted-source.ts';
 

@@ -1,7 +1,7 @@
+import type { Pause } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import type { FetcherOptions } from '@catchword/queue-redis/fetcher';
 import { describe, expect, it } from 'vitest';
-import type { Pause } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import type { FetcherOptions } from '../../src/queue/bullmq/fetcher.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { clock, openPlace, pages, useRedis } from './bull-place.ts';
 import { collect } from './contract.ts';

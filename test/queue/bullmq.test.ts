@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { setImmediate as turn } from 'node:timers/promises';
+import { taskId } from '@catchword/catalog/page-types';
+import { checkRedis } from '@catchword/queue-redis/check-redis';
+import { listFetchers } from '@catchword/queue-redis/list-fetchers';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { taskId } from '../../src/catalog/page-types.ts';
-import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
-import { listFetchers } from '../../src/queue/bullmq/list-fetchers.ts';
 import { listen } from '../support/listen.ts';
 import { PRIMARY, type RedisServer, redisAvailable, startRedis, startSentinel } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';

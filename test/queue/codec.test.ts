@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
+import { productsOf } from '@catchword/catalog/page-items';
+import type { FetchOutcome, FetchTask, Page } from '@catchword/catalog/page-types';
+import { validateLookup, validatePage } from '@catchword/catalog/validate-page';
+import { decodeOutcome, encodeOutcome } from '@catchword/queue-redis/codec';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { productsOf } from '../../src/catalog/page-items.ts';
-import type { FetchOutcome, FetchTask, Page } from '../../src/catalog/page-types.ts';
-import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
-import { decodeOutcome, encodeOutcome } from '../../src/queue/bullmq/codec.ts';
 import { bytesOf } from '../support/page.ts';
 import { pageText, task } from './scripted-source.ts';
 

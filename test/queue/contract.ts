@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import { type FetchOutcome, taskId } from '@catchword/catalog/page-types';
+import type { PageQueue, ReadWindow } from '@catchword/queue/queue-port';
 import { afterEach, expect, it } from 'vitest';
-import type { Clock } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { type FetchOutcome, taskId } from '../../src/catalog/page-types.ts';
-import type { PageQueue, ReadWindow } from '../../src/queue/queue-port.ts';
 import {
   type BeforeResponse,
   createGate,

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { createPauses, type Pause, type Pauses, systemClock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import { createLog } from '@catchword/base/log';
+import { createPacer } from '@catchword/pace/pacer';
+import { createEmbeddedQueue } from '@catchword/queue/embedded-queue';
 import { describe, expect, it } from 'vitest';
-import { createPauses, type Pause, type Pauses, systemClock } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { createLog } from '../../src/base/log.ts';
-import { createPacer } from '../../src/pace/pacer.ts';
-import { createEmbeddedQueue } from '../../src/queue/embedded-queue.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 import { collect, itKeepsTheContract } from './contract.ts';
 import { createGate, createScriptedSource, type ScriptedSource, task } from './scripted-source.ts';

@@ -1,6 +1,6 @@
+import type { Logger } from '@catchword/base/log';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
-import type { Logger } from '../../src/base/log.ts';
 import { logOf } from '../support/log-of.ts';
 import { startRedis } from '../support/redis.ts';
 

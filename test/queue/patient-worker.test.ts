@@ -1,8 +1,8 @@
+import { type Clock, systemClock } from '@catchword/base/clock';
+import { startWorker } from '@catchword/queue-redis/jobs';
+import { createRedisTrouble } from '@catchword/queue-redis/redis-trouble';
 import { Queue } from 'bullmq';
 import { expect, it, vi } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { startWorker } from '../../src/queue/bullmq/jobs.ts';
-import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { PASSWORD, recordingLog, startOwn } from './own-redis.ts';
 import { createGate } from './scripted-source.ts';

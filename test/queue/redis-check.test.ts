@@ -1,7 +1,7 @@
+import { checkRedis } from '@catchword/queue-redis/check-redis';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
 import { catalogOf, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
+import { systemClock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
+import { connectRedis, cutRedis } from '@catchword/queue-redis/redis-connection';
+import { createRedisTrouble } from '@catchword/queue-redis/redis-trouble';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import type { Logger } from '../../src/base/log.ts';
-import { connectRedis, cutRedis } from '../../src/queue/bullmq/redis-connection.ts';
-import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';

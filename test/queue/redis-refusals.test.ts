@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { systemClock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import { checkRedis } from '@catchword/queue-redis/check-redis';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
 import { addressOf, run, startService } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import type { Clock } from '../../src/base/clock.ts';
-import { type FetchTask, taskId, type Window } from '../../src/catalog/page-types.ts';
-import { validatePage } from '../../src/catalog/validate-page.ts';
-import type { ReadWindow } from '../../src/queue/queue-port.ts';
+import type { Clock } from '@catchword/base/clock';
+import { type FetchTask, taskId, type Window } from '@catchword/catalog/page-types';
+import { validatePage } from '@catchword/catalog/validate-page';
+import type { ReadWindow } from '@catchword/queue/queue-port';
 import { bytesOf } from '../support/page.ts';
 
 export function task(page: number, more: Partial<FetchTask> = {}): FetchTask {

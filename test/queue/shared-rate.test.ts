@@ -1,9 +1,9 @@
 import { once } from 'node:events';
+import { createLog } from '@catchword/base/log';
+import { createPacer } from '@catchword/pace/pacer';
+import { connectTurns, createFetcherTurns, createRedisTurns } from '@catchword/queue-redis/redis-pace';
+import { createRedisTrouble } from '@catchword/queue-redis/redis-trouble';
 import { describe, expect, it } from 'vitest';
-import { createLog } from '../../src/base/log.ts';
-import { createPacer } from '../../src/pace/pacer.ts';
-import { connectTurns, createFetcherTurns, createRedisTurns } from '../../src/queue/bullmq/redis-pace.ts';
-import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';
 import { clock, openPlace, pages, useRedis } from './bull-place.ts';

@@ -1,10 +1,10 @@
 import { getEventListeners, once } from 'node:events';
 import { createServer, Socket } from 'node:net';
+import { createConnectionLife } from '@catchword/sink-kit/connection-scope';
+import type { Mark, Sink } from '@catchword/sink-kit/sink';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
-import { createConnectionLife } from '../../src/relay/kinds/connection-scope.ts';
-import type { Mark, Sink } from '../../src/relay/sink.ts';
 import { listen } from '../support/listen.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';

@@ -1,12 +1,12 @@
+import type { Service } from '@catchword/base/lifecycle';
+import { createLog } from '@catchword/base/log';
+import type { SinkSetting } from '@catchword/settings/config';
+import { feederName } from '@catchword/sink-kit/stored-mark';
 import { expect, onTestFinished } from 'vitest';
-import type { Service } from '../../src/base/lifecycle.ts';
-import { createLog } from '../../src/base/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { hastyClock, openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
-import { feederName } from '../../src/relay/stored-mark.ts';
-import type { SinkSetting } from '../../src/settings/config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 

@@ -1,10 +1,10 @@
 // @module-tag slow
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { hasCode } from '@catchword/base/errors';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it, onTestFinished } from 'vitest';
-import { hasCode } from '../../src/base/errors.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Running, startService } from '../support/cli.ts';

@@ -1,7 +1,7 @@
+import { eventId, eventText } from '@catchword/catalog/event';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventId, eventText } from '../../src/catalog/event.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory, productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';

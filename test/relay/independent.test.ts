@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
+import { CatchwordError } from '@catchword/base/errors';
+import { serveUntil } from '@catchword/base/lifecycle';
 import { expect, it, onTestFinished } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { serveUntil } from '../../src/base/lifecycle.ts';
 import { until, withAck } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { listen } from '../support/listen.ts';

@@ -11,8 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { eventText } from '@catchword/catalog/event';
 import { expect, it, onTestFinished } from 'vitest';
-import { eventText } from '../../src/catalog/event.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { arrived, books, fed, fedBefore, feederAt, feeding, NEVER, numbers } from './feeding.ts';

@@ -1,9 +1,9 @@
 // @module-tag stores
 // @module-tag slow
 import { setTimeout as delay } from 'node:timers/promises';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compileView } from '../../src/view/view.ts';
 import { start } from '../support/cli.ts';

@@ -1,8 +1,8 @@
+import type { Opened } from '@catchword/sink-kit/sink';
+import { feederName } from '@catchword/sink-kit/stored-mark';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { resume } from '../../src/relay/resume-position.ts';
-import type { Opened } from '../../src/relay/sink.ts';
-import { feederName } from '../../src/relay/stored-mark.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import type { SinkRow } from '../../src/store/rows/sink-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
+import { createRandom, type Random } from '@catchword/sandbox/catalog/random';
 import type { Protocol } from './addresses.ts';
 
 /*

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
+import { createConnectionLife } from '@catchword/sink-kit/connection-scope';
+import type { SinkEvent } from '@catchword/sink-kit/sink';
+import { connect, MysqlError } from '@catchword/sink-sql/mysql/mysql-connection';
+import { ensureLayout, resolveNames } from '@catchword/sink-sql/mysql/mysql-layout';
+import { isTooMuch, mysqlTables } from '@catchword/sink-sql/mysql/mysql-table';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until, type Version } from '../../src/relay/contract/harness.ts';
-import { createConnectionLife } from '../../src/relay/kinds/connection-scope.ts';
-import { connect, MysqlError } from '../../src/relay/kinds/mysql/mysql-connection.ts';
-import { ensureLayout, resolveNames } from '../../src/relay/kinds/mysql/mysql-layout.ts';
-import { isTooMuch, mysqlTables } from '../../src/relay/kinds/mysql/mysql-table.ts';
-import type { SinkEvent } from '../../src/relay/sink.ts';
 import { connectMariadb, mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { books, configAt, fed, feeding } from './feeding.ts';
 import { mysqlTarget } from './targets.ts';

@@ -1,6 +1,6 @@
+import { COLUMNS, type Field, STORED } from '@catchword/catalog/fields';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { COLUMNS, type Field, STORED } from '../../src/catalog/fields.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { productText } from '../../src/report/product-text.ts';
 import { serveHarness } from '../http/place.ts';

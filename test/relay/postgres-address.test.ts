@@ -1,9 +1,9 @@
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { CatchwordError, messageOf } from '../../src/base/errors.ts';
 import { makeSigned, type SignedCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -201,6 +201,6 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL with a socket and TLS', { tags
 });
 
 it('an address without a user means the user of the process, also where USER is not set', async () => {
-  await import('../../src/relay/kinds/postgres/postgres-connection.ts');
+  await import('@catchword/sink-sql/postgres/postgres-connection');
   expect(pg.defaults.user).toBe(process.env.USER ?? userInfo().username);
 });

@@ -1,7 +1,7 @@
+import { PART_NAMES } from '@catchword/catalog/fields';
+import { LAYOUT } from '@catchword/sink-sql/postgres/postgres-layout';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { PART_NAMES } from '../../src/catalog/fields.ts';
-import { LAYOUT } from '../../src/relay/kinds/postgres/postgres-layout.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, failsAgain, fed, fedBefore, feeding, NEVER } from './feeding.ts';

@@ -1,6 +1,6 @@
+import type { Mark, Sink, SinkEvent } from '@catchword/sink-kit/sink';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { smallBatches, wrapSink } from '../../src/relay/contract/harness.ts';
-import type { Mark, Sink, SinkEvent } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { startHttpProxy } from '../support/http-proxy.ts';
 import { runHere } from '../support/in-process.ts';

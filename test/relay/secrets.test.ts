@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CatchwordError, messageOf } from '../../src/base/errors.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';

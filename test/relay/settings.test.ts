@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { messageOf } from '@catchword/base/errors';
+import { readSettings } from '@catchword/settings/config';
 import { describe, expect, it } from 'vitest';
-import { messageOf } from '../../src/base/errors.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { readSettings } from '../../src/settings/config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { books, NEVER, type TestMirror, temporaryMirror } from './feeding.ts';

@@ -1,9 +1,9 @@
 // @module-tag slow
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { SinkError } from '@catchword/sink-kit/sink';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
-import { SinkError } from '../../src/relay/sink.ts';
 import { listen } from '../support/listen.ts';
 import { pgbouncerAvailable, startPgbouncer } from '../support/pgbouncer.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';

@@ -1,10 +1,11 @@
 // @module-tag stores
+
+import type { Digests } from '@catchword/sink-kit/sink';
+import { jsonbText, numericText } from '@catchword/sink-sql/postgres/jsonb-text';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
-import { jsonbText, numericText } from '../../src/relay/kinds/postgres/jsonb-text.ts';
-import type { Digests } from '../../src/relay/sink.ts';
 import { rawNumber, rawObject, rawString } from '../catalog/raw-json.ts';
 import { logOf } from '../support/log-of.ts';
 import { connectMariadb, mariadbAvailable, startMariadb } from '../support/mariadb.ts';

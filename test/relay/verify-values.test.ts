@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SinkEvent } from '@catchword/sink-kit/sink';
+import { digestOfJson } from '@catchword/sink-kit/store-digest';
 import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkText } from '../../src/relay/check-text.ts';
-import type { SinkEvent } from '../../src/relay/sink.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { digestOfJson } from '../../src/relay/store-digest.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { compared } from './compared.ts';

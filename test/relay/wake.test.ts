@@ -1,6 +1,6 @@
+import { unlessAborted } from '@catchword/base/abort';
+import type { Clock } from '@catchword/base/clock';
 import { expect, it } from 'vitest';
-import { unlessAborted } from '../../src/base/abort.ts';
-import type { Clock } from '../../src/base/clock.ts';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
 import { books, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';

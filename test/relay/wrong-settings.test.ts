@@ -1,10 +1,10 @@
 // @module-tag slow
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SinkSetting } from '@catchword/settings/config';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfigs } from '../../src/relay/sink-config.ts';
-import type { SinkSetting } from '../../src/settings/config.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { books, numbers, temporaryMirror } from './feeding.ts';

@@ -1,8 +1,8 @@
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it } from 'vitest';
 import { windowsFrom, windowsOver } from '../../src/proof/plan.ts';
 import { picturesOf } from '../../src/report/run-picture.ts';
 import { createRunWatch, watchRun } from '../../src/report/run-watch.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Reader } from '../../src/store/schema/reader.ts';
 import type { Store } from '../../src/store/store.ts';

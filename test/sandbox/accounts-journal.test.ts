@@ -1,9 +1,9 @@
 // @module-tag service
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createNumbering } from '@catchword/sandbox/catalog/product-numbers';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { expect, it } from 'vitest';
-import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { sandboxFor } from './client.ts';
 import { attributesOf, callerHeaders, control, exchange, verify } from './exchange.ts';

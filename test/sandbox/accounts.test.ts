@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { type AccountOptions, createAccounts, type User } from '@catchword/sandbox/accounts/accounts';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
 
 const OPTIONS: AccountOptions = {
   seed: 1,

@@ -1,6 +1,6 @@
+import { SANDBOX_DEFAULTS } from '@catchword/sandbox/options';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { request } from 'undici';
-import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 
 export interface AssetBody {
   readonly vbid: string;

@@ -1,6 +1,7 @@
 // @module-tag service
+
+import { isIsbn } from '@catchword/base/isbn';
 import { expect } from 'vitest';
-import { isIsbn } from '../../src/base/isbn.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { getPage, itWith, sandboxFor } from './client.ts';
 

@@ -1,10 +1,11 @@
 // @module-tag service
+
+import { CatchwordError } from '@catchword/base/errors';
+import { churn, createCatalog } from '@catchword/sandbox/catalog/changing-catalog';
+import type { TimeRange } from '@catchword/sandbox/catalog/product-states';
+import { LIST_ORDERS, type SandboxOptions } from '@catchword/sandbox/options';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { churn, createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
-import type { TimeRange } from '../../src/sandbox/catalog/product-states.ts';
-import { LIST_ORDERS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { withdrawnIn } from './client.ts';
 
 const DAY_MS = 86_400_000;

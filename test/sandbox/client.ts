@@ -1,9 +1,9 @@
+import type { Catalog } from '@catchword/sandbox/catalog/changing-catalog';
+import { EVERYTHING } from '@catchword/sandbox/catalog/product-states';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from '@catchword/sandbox/options';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Catalog } from '../../src/sandbox/catalog/changing-catalog.ts';
-import { EVERYTHING } from '../../src/sandbox/catalog/product-states.ts';
-import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 
 export const CREDENTIALS = {
   [SANDBOX_DEFAULTS.apiKeyHeader]: SANDBOX_DEFAULTS.apiKey,

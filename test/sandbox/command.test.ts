@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { createClient } from 'catchword-client/client';
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
-import { createClient } from '../../src/client/client.ts';
 import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { CREDENTIALS } from './client.ts';

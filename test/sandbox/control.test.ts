@@ -1,10 +1,10 @@
 // @module-tag service
 import { join } from 'node:path';
+import { systemClock } from '@catchword/base/clock';
+import { SANDBOX_DEFAULTS } from '@catchword/sandbox/options';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { request } from 'undici';
 import { expect } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { NEW, put } from './asset-requests.ts';
 import {

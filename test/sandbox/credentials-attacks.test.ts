@@ -1,8 +1,8 @@
 // @module-tag service
 import { Readable } from 'node:stream';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { request } from 'undici';
 import { expect } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { ATTACKS, GOOD } from '../xml/attacks.ts';
 import { CREDENTIALS, itWith } from './client.ts';
 import { errorOf, exchange, outcomes } from './exchange.ts';

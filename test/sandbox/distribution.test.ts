@@ -1,8 +1,9 @@
 // @module-tag service
+
+import { systemClock } from '@catchword/base/clock';
+import { isbn10 } from '@catchword/base/isbn';
 import { request } from 'undici';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { isbn10 } from '../../src/base/isbn.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { firstItem, get, getJson, getPage, type Item, sandboxFor, truth, withdrawnIn } from './client.ts';
 

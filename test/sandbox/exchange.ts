@@ -1,6 +1,6 @@
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
+import { readXml, type XmlElement } from '@catchword/xml/read';
 import { request } from 'undici';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
-import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { CREDENTIALS } from './client.ts';
 
 const [KEY, TOKEN] = Object.keys(CREDENTIALS) as [string, string];

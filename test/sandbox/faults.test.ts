@@ -1,10 +1,10 @@
 // @module-tag service
 import { gunzipSync } from 'node:zlib';
+import { systemClock } from '@catchword/base/clock';
+import { parseFaults } from '@catchword/sandbox/http/faults';
+import { createRateLimiter } from '@catchword/sandbox/http/rate-limit';
 import { request } from 'undici';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { parseFaults } from '../../src/sandbox/http/faults.ts';
-import { createRateLimiter } from '../../src/sandbox/http/rate-limit.ts';
 import { CREDENTIALS, get, getPage, sandboxFor } from './client.ts';
 
 const kindsOf = (spec: string, seed = 1) => Array.from({ length: 2000 }, (_, at) => parseFaults(spec, seed)(at + 1));

@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { systemClock } from '@catchword/base/clock';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { expect } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { put, send } from './asset-requests.ts';
 import { firstItem, getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
 

@@ -1,10 +1,11 @@
 // @module-tag service
+
+import { credentialsRequest, credentialsResponse } from '@catchword/sandbox/operations/credentials';
+import { licensesResponse } from '@catchword/sandbox/operations/licenses';
+import { userResponse } from '@catchword/sandbox/operations/users';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
+import { readXml, type XmlElement } from '@catchword/xml/read';
 import { expect, it } from 'vitest';
-import { credentialsRequest, credentialsResponse } from '../../src/sandbox/operations/credentials.ts';
-import { licensesResponse } from '../../src/sandbox/operations/licenses.ts';
-import { userResponse } from '../../src/sandbox/operations/users.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
-import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { golden } from '../service/row.ts';
 import { USERS } from '../service/users.ts';
 import { sandboxFor } from './client.ts';

@@ -1,10 +1,10 @@
 // @module-tag service
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { systemClock } from '@catchword/base/clock';
+import { callBack, createIngestions } from '@catchword/sandbox/assets/ingestion';
+import type { Asset } from '@catchword/sandbox/assets/kept-asset';
 import { expect, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { callBack, createIngestions } from '../../src/sandbox/assets/ingestion.ts';
-import type { Asset } from '../../src/sandbox/assets/kept-asset.ts';
 import { serveHttp } from '../support/listen.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { itWith, sandboxFor } from './client.ts';

@@ -1,12 +1,12 @@
 // @module-tag service
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { systemClock } from '@catchword/base/clock';
+import { jsonReply } from '@catchword/sandbox/http/reply';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from '@catchword/sandbox/options';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
+import { openState } from '@catchword/sandbox/sandbox-state';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { jsonReply } from '../../src/sandbox/http/reply.ts';
-import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
-import { openState } from '../../src/sandbox/sandbox-state.ts';
 import { serveHttp } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { NEW, put, send } from './asset-requests.ts';

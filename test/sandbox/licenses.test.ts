@@ -1,9 +1,10 @@
 // @module-tag service
+
+import { type Clock, systemClock } from '@catchword/base/clock';
+import { createNumbering } from '@catchword/sandbox/catalog/product-numbers';
+import { SANDBOX_DEFAULTS } from '@catchword/sandbox/options';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { expect } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
-import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { getPage, itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, rootOf } from './exchange.ts';
 

@@ -1,8 +1,9 @@
 // @module-tag service
+
+import { createCatalog } from '@catchword/sandbox/catalog/changing-catalog';
+import { createRandom } from '@catchword/sandbox/catalog/random';
+import { createTimeline } from '@catchword/sandbox/journal/journal';
 import { expect, it } from 'vitest';
-import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { createTimeline } from '../../src/sandbox/journal/journal.ts';
 import { withdrawnIn } from './client.ts';
 
 it('the timeline stands still until it runs and during a change, and never goes back', () => {

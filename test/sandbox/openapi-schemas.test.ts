@@ -1,8 +1,9 @@
 // @module-tag service
+
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { expect } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { FIELDS } from '../service/fields.ts';
 import { put, send } from './asset-requests.ts';
 import { CREDENTIALS, firstItem, getJson, getPage, itWith, sandboxFor } from './client.ts';

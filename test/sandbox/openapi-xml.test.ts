@@ -1,8 +1,9 @@
 // @module-tag service
+
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
+import type { XmlElement } from '@catchword/xml/read';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
-import type { XmlElement } from '../../src/xml/read.ts';
 import { getJson, itWith } from './client.ts';
 import { callerHeaders, control, type Exchange, exchange, rootOf } from './exchange.ts';
 

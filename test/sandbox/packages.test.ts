@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { createNumbering } from '@catchword/sandbox/catalog/product-numbers';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { expect } from 'vitest';
-import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { itWith, sandboxFor } from './client.ts';
 import { callerHeaders, exchange } from './exchange.ts';
 

@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { isbn10, isbn13 } from '@catchword/base/isbn';
+import { createNumbering } from '@catchword/sandbox/catalog/product-numbers';
 import { expect, it } from 'vitest';
-import { isbn10, isbn13 } from '../../src/base/isbn.ts';
-import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 
 function checksum(isbn: string): number {
   return Array.from(isbn).reduce((sum, digit, at) => sum + Number(digit) * (at % 2 === 0 ? 1 : 3), 0) % 10;

@@ -1,11 +1,12 @@
 // @module-tag service
+
+import { KEY_WITHOUT_CATALOG, OTHER_READER, TOKEN_WITHOUT_CATALOG } from '@catchword/sandbox/accounts/directory';
+import type { Operation } from '@catchword/sandbox/http/operation';
+import { xmlReply } from '@catchword/sandbox/http/reply';
+import { createRouter } from '@catchword/sandbox/http/router';
+import { SANDBOX_DEFAULTS } from '@catchword/sandbox/options';
 import { request } from 'undici';
 import { expect, it } from 'vitest';
-import { KEY_WITHOUT_CATALOG, OTHER_READER, TOKEN_WITHOUT_CATALOG } from '../../src/sandbox/accounts/directory.ts';
-import type { Operation } from '../../src/sandbox/http/operation.ts';
-import { xmlReply } from '../../src/sandbox/http/reply.ts';
-import { createRouter } from '../../src/sandbox/http/router.ts';
-import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { CREDENTIALS, sandboxFor } from './client.ts';
 import { attributesOf } from './exchange.ts';
 

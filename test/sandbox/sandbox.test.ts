@@ -1,6 +1,6 @@
+import { type SandboxOptions, startSandbox } from '@catchword/sandbox/sandbox';
+import { createClient } from 'catchword-client/client';
 import { expect, it, onTestFinished } from 'vitest';
-import { createClient } from '../../src/client/client.ts';
-import { type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts';
 
 async function started(options: SandboxOptions = {}) {
   const sandbox = await startSandbox({ items: 20, users: 2, ...options });

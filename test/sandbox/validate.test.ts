@@ -1,7 +1,8 @@
 // @module-tag service
+
+import { validate } from '@catchword/sandbox/http/validate';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { validate } from '../../src/sandbox/http/validate.ts';
 
 const short = z.string().min(3, { error: 'is short' }).regex(/^x/, { error: 'begins otherwise' });
 

@@ -1,4 +1,4 @@
-import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
+import { createNumbering } from '@catchword/sandbox/catalog/product-numbers';
 import { like, lines, NUMBER, TIME, table } from './row.ts';
 
 /* Assets (2.1, 2.2, 4.1). */

@@ -1,7 +1,7 @@
-import type { Client } from '../../src/client/client.ts';
-import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
-import type { LicenseQuery } from '../../src/client/licenses/licenses.ts';
-import type { NewUser } from '../../src/client/users/users.ts';
+import type { Client } from 'catchword-client/client';
+import type { CredentialSubmission } from 'catchword-client/credentials/submission';
+import type { LicenseQuery } from 'catchword-client/licenses/licenses';
+import type { NewUser } from 'catchword-client/users/users';
 import type { Row } from './row.ts';
 
 type Call = (client: Client, id: string, body: never, query: URLSearchParams) => Promise<unknown>;

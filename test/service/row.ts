@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { SandboxOptions } from '@catchword/sandbox/options';
 import { expect } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
 
 /*
  * The tables of this folder are the interface as exchanges: a request, the reply of the service, and what a caller gets.

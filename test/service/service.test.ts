@@ -1,6 +1,7 @@
 // @module-tag service
+
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import { describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { failure } from '../client/connection.ts';
 import { talk } from '../client/support.ts';
 import { sandboxFor } from '../sandbox/client.ts';

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { CatchwordError } from '../../src/base/errors.ts';
-import type { FetchTask, PageResponse } from '../../src/catalog/page-types.ts';
-import type { RunKind } from '../../src/catalog/run-types.ts';
-import type { CatalogClient } from '../../src/client/catalog-client.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { FetchTask, PageResponse } from '@catchword/catalog/page-types';
+import type { RunKind } from '@catchword/catalog/run-types';
+import type { CatalogClient } from 'catchword-client/catalog-client';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import {
   type Arena,

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/sandbox/catalog/random.ts';
+import type { Random } from '@catchword/sandbox/catalog/random';
 import { type Move, type MovingList, PLACES, type Place, rearrange } from './moving-list.ts';
 
 /* Moves that hide a product from the window that is read next, and how the adversary chooses among them. */

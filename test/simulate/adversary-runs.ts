@@ -1,8 +1,8 @@
-import type { CapturedPage, FetchTask } from '../../src/catalog/page-types.ts';
-import type { Run } from '../../src/catalog/run-types.ts';
-import { sourceIdentity } from '../../src/catalog/source-identity.ts';
-import { validatePage } from '../../src/catalog/validate-page.ts';
-import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
+import type { CapturedPage, FetchTask } from '@catchword/catalog/page-types';
+import type { Run } from '@catchword/catalog/run-types';
+import { sourceIdentity } from '@catchword/catalog/source-identity';
+import { validatePage } from '@catchword/catalog/validate-page';
+import { createRandom, type Random } from '@catchword/sandbox/catalog/random';
 import type { Reader } from '../../src/store/schema/reader.ts';
 import { nextStep } from '../../src/sync/next-step.ts';
 import { createPassWindows } from '../../src/sync/pass-windows.ts';

@@ -1,6 +1,6 @@
-import type { FetchTask } from '../../src/catalog/page-types.ts';
+import type { FetchTask } from '@catchword/catalog/page-types';
+import type { Random } from '@catchword/sandbox/catalog/random';
 import { startOf, windowsFrom } from '../../src/proof/plan.ts';
-import type { Random } from '../../src/sandbox/catalog/random.ts';
 import {
   anything,
   edit,

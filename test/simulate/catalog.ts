@@ -1,4 +1,4 @@
-import { hash, type Random } from '../../src/sandbox/catalog/random.ts';
+import { hash, type Random } from '@catchword/sandbox/catalog/random';
 
 /**
  * Orders of the list. `anywhere`: new products are inserted anywhere. `scattered`: modified products move anywhere too.

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isUntold } from '../../src/catalog/reasons.ts';
-import type { Run, RunKind } from '../../src/catalog/run-types.ts';
+import { isUntold } from '@catchword/catalog/reasons';
+import type { Run, RunKind } from '@catchword/catalog/run-types';
 import { reasonText } from '../../src/report/reason-text.ts';
 import { approveRun, rejectRun } from '../../src/sync/approve-held-run.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';

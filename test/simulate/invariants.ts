@@ -1,6 +1,6 @@
+import type { RecordedChange } from '@catchword/catalog/event';
+import type { Run } from '@catchword/catalog/run-types';
 import Database from 'better-sqlite3';
-import type { RecordedChange } from '../../src/catalog/event.ts';
-import type { Run } from '../../src/catalog/run-types.ts';
 import { createHistory } from '../../src/store/history/history.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { Shown, SimulatedCatalog } from './catalog.ts';

@@ -1,5 +1,5 @@
-import type { CapturedPage } from '../../src/catalog/page-types.ts';
-import type { Run } from '../../src/catalog/run-types.ts';
+import type { CapturedPage } from '@catchword/catalog/page-types';
+import type { Run } from '@catchword/catalog/run-types';
 import { startOf } from '../../src/proof/plan.ts';
 import { momentOf, sourceTimeOf } from '../../src/proof/watermark.ts';
 import { decodeIds, decodeShown, encodeIds } from '../../src/store/rows/ids.ts';

@@ -1,4 +1,4 @@
-import type { FetchTask, Window } from '../../src/catalog/page-types.ts';
+import type { FetchTask, Window } from '@catchword/catalog/page-types';
 import { startOf } from '../../src/proof/plan.ts';
 
 /*

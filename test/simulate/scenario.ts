@@ -1,5 +1,5 @@
-import type { RunKind } from '../../src/catalog/run-types.ts';
-import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
+import type { RunKind } from '@catchword/catalog/run-types';
+import { createRandom, type Random } from '@catchword/sandbox/catalog/random';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { ORDERS, type Order } from './catalog.ts';
 import { FAULTLESS, IN_TIME, type SourceBehaviour } from './source.ts';

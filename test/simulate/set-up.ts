@@ -1,4 +1,4 @@
-import { paceOf } from '../../src/pace/pace.ts';
+import { paceOf } from '@catchword/pace/pace';
 import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
 import { createObserver, type Observer } from './invariants.ts';
 import { type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';

@@ -1,6 +1,6 @@
-import { CatchwordError } from '../../src/base/errors.ts';
-import type { FetchTask, PageResponse } from '../../src/catalog/page-types.ts';
-import type { CatalogClient } from '../../src/client/catalog-client.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { FetchTask, PageResponse } from '@catchword/catalog/page-types';
+import type { CatalogClient } from 'catchword-client/catalog-client';
 import { bytesOf } from '../support/page.ts';
 import type { CatalogView, Shown, SimulatedCatalog } from './catalog.ts';
 import type { Owner, World } from './world.ts';

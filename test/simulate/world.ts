@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/base/clock.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
+import type { Clock } from '@catchword/base/clock';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 
 interface Timer {
   readonly at: number;

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/sandbox/catalog/random.ts';
+import type { Random } from '@catchword/sandbox/catalog/random';
 import type { Scenario } from './scenario.ts';
 import { FAULTLESS, IN_TIME, type SourceBehaviour } from './source.ts';
 

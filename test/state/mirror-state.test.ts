@@ -1,5 +1,5 @@
+import { systemClock } from '@catchword/base/clock';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { serve } from '../http/place.ts';
 import { MINUTE, mirrorScene } from '../operate/scene.ts';

@@ -1,6 +1,6 @@
+import type { RecordedChange } from '@catchword/catalog/event';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { RecordedChange } from '../../src/catalog/event.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { changesUpTo } from '../../src/store/history/history.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';

@@ -1,5 +1,5 @@
+import { isbnForms } from '@catchword/base/isbn';
 import { expect, it, onTestFinished } from 'vitest';
-import { isbnForms } from '../../src/base/isbn.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { findProduct } from '../../src/store/rows/find-product.ts';
 import { serve } from '../http/place.ts';

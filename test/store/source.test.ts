@@ -1,7 +1,7 @@
+import { selectionText, sourceAddress, sourceId } from '@catchword/catalog/source-identity';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { selectionText, sourceAddress, sourceId } from '../../src/catalog/source-identity.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { createQueries } from '../../src/store/schema/queries.ts';

@@ -1,8 +1,8 @@
+import { columnsOf, type Fields, partsOf } from '@catchword/catalog/field-values';
+import { COLUMNS, PART_NAMES, PARTS } from '@catchword/catalog/fields';
+import { productOf } from '@catchword/catalog/product';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { columnsOf, type Fields, partsOf } from '../../src/catalog/field-values.ts';
-import { COLUMNS, PART_NAMES, PARTS } from '../../src/catalog/fields.ts';
-import { productOf } from '../../src/catalog/product.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { rawNumber } from '../catalog/raw-json.ts';
 import { pageOfText } from '../support/page.ts';

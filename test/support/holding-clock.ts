@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '@catchword/base/clock';
 
 /** A clock for a sandbox with a latency: it answers the first `count` requests, and the others when it is released. */
 export function holdingClock(count: number): { readonly clock: Clock; readonly release: () => void } {

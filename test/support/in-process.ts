@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { type Clock, systemClock } from '@catchword/base/clock';
 import type { Command } from 'commander';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { CommandContext, ProcessContext } from '../../src/cli/commands/shared/command-context.ts';
 import { run } from '../../src/cli/program.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../src/base/clock.ts';
-import { createLog } from '../../src/base/log.ts';
-import type { Run, RunKind } from '../../src/catalog/run-types.ts';
+import type { Clock } from '@catchword/base/clock';
+import { createLog } from '@catchword/base/log';
+import type { Run, RunKind } from '@catchword/catalog/run-types';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../src/base/log.ts';
+import type { Logger } from '@catchword/base/log';
 
 /** A log that gives each line to `note` of its level. */
 export function logOf(note: (level: keyof Logger) => Logger['warn']): Logger {

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { objectMembers } from '@catchword/catalog/json-text';
+import { selectionText } from '@catchword/catalog/source-identity';
 import { expect, onTestFinished } from 'vitest';
-import { objectMembers } from '../../src/catalog/json-text.ts';
-import { selectionText } from '../../src/catalog/source-identity.ts';
 import { createHistory } from '../../src/store/history/history.ts';
 import { openStore } from '../../src/store/store.ts';
 import { execute, query } from './sqlite.ts';

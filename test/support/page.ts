@@ -1,9 +1,9 @@
 /** Validates pages that are given as text, and shows their products. */
 
-import { productsOf } from '../../src/catalog/page-items.ts';
-import type { Page, Window } from '../../src/catalog/page-types.ts';
-import type { Product } from '../../src/catalog/product.ts';
-import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
+import { productsOf } from '@catchword/catalog/page-items';
+import type { Page, Window } from '@catchword/catalog/page-types';
+import type { Product } from '@catchword/catalog/product';
+import { validateLookup, validatePage } from '@catchword/catalog/validate-page';
 
 type PageWithProducts = Page & { readonly products: readonly (Product | null)[] };
 

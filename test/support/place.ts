@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { SandboxOptions } from '@catchword/sandbox/options';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import { onTestFinished } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { load } from './load.ts';
 import { settingsFor, temporaryDirectory } from './mirror.ts';
 

@@ -1,4 +1,4 @@
-import type { RecordedChange } from '../../src/catalog/event.ts';
+import type { RecordedChange } from '@catchword/catalog/event';
 
 type Known = Pick<RecordedChange, 'seq' | 'at' | 'op' | 'vbid'>;
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemCodeOf } from '../../src/base/errors.ts';
+import { systemCodeOf } from '@catchword/base/errors';
 
 /** Whether a server is installed. If it is not, CI fails; elsewhere the tests that need it are skipped. */
 export function isInstalled(command: string, name: string, option = '--version'): boolean {

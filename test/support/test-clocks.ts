@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '@catchword/base/clock';
 
 interface Sleeper {
   readonly at: number;

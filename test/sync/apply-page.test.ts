@@ -1,8 +1,8 @@
+import { systemClock } from '@catchword/base/clock';
+import { createLog } from '@catchword/base/log';
+import type { CapturedPage } from '@catchword/catalog/page-types';
+import { sourceIdentity } from '@catchword/catalog/source-identity';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLog } from '../../src/base/log.ts';
-import type { CapturedPage } from '../../src/catalog/page-types.ts';
-import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import type { Leased } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '@catchword/base/clock';
+import { createLog } from '@catchword/base/log';
+import type { RunKind } from '@catchword/catalog/run-types';
 import { expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { createLog } from '../../src/base/log.ts';
-import type { RunKind } from '../../src/catalog/run-types.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { start } from '../support/cli.ts';

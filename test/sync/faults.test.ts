@@ -1,7 +1,7 @@
+import type { ErrorCode } from '@catchword/base/errors';
+import { FAULT_KINDS, type FaultKind } from '@catchword/sandbox/http/faults';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ErrorCode } from '../../src/base/errors.ts';
-import { FAULT_KINDS, type FaultKind } from '../../src/sandbox/http/faults.ts';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
 import { filled, place } from '../support/place.ts';

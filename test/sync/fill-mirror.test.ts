@@ -1,9 +1,9 @@
+import { systemClock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import { createLog } from '@catchword/base/log';
+import { sourceIdentity } from '@catchword/catalog/source-identity';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { createLog } from '../../src/base/log.ts';
-import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import { createBinaryJson } from '../../src/store/history/binary-json.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createPageApplier } from '../../src/sync/apply-page.ts';

@@ -1,5 +1,5 @@
+import { sourceIdentity } from '@catchword/catalog/source-identity';
 import { expect, it } from 'vitest';
-import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { undoRun } from '../../src/sync/approve-held-run.ts';
 import { finishRun } from '../../src/sync/finish-run.ts';

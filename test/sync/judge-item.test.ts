@@ -1,6 +1,6 @@
+import type { Fields } from '@catchword/catalog/field-values';
+import { productOf } from '@catchword/catalog/product';
 import { expect, it } from 'vitest';
-import type { Fields } from '../../src/catalog/field-values.ts';
-import { productOf } from '../../src/catalog/product.ts';
 import { type Judgement, judgeItem } from '../../src/sync/judge-item.ts';
 
 function product(more: Fields = {}) {

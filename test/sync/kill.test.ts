@@ -1,7 +1,8 @@
 // @module-tag slow
+
+import { windowKey } from '@catchword/catalog/page-types';
+import { createRandom } from '@catchword/sandbox/catalog/random';
 import { expect, it } from 'vitest';
-import { windowKey } from '../../src/catalog/page-types.ts';
-import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';

@@ -1,8 +1,8 @@
+import type { Clock } from '@catchword/base/clock';
+import type { Notice } from '@catchword/base/log';
+import type { Rate } from '@catchword/pace/pace';
+import type { Pacer } from '@catchword/pace/pacer';
 import { expect, it } from 'vitest';
-import type { Clock } from '../../src/base/clock.ts';
-import type { Notice } from '../../src/base/log.ts';
-import type { Rate } from '../../src/pace/pace.ts';
-import type { Pacer } from '../../src/pace/pacer.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';

@@ -1,5 +1,5 @@
+import { systemClock } from '@catchword/base/clock';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';

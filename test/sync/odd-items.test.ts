@@ -1,6 +1,6 @@
+import { systemClock } from '@catchword/base/clock';
+import { createLog } from '@catchword/base/log';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLog } from '../../src/base/log.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startFetcherService } from '../../src/cli/roles/pipeline.ts';
 import { createHistory, productAsOf } from '../../src/store/history/history.ts';

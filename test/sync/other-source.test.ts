@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { start } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';

@@ -1,9 +1,9 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Notice } from '@catchword/base/log';
+import type { Sandbox } from '@catchword/sandbox/sandbox-server';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Notice } from '../../src/base/log.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
 import { createQueries } from '../../src/store/schema/queries.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';

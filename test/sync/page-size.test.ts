@@ -1,5 +1,5 @@
+import type { RunKind } from '@catchword/catalog/run-types';
 import { expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run-types.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';

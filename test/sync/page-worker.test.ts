@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { productsOf } from '@catchword/catalog/page-items';
 import { expect, it, onTestFinished } from 'vitest';
-import { productsOf } from '../../src/catalog/page-items.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startPageWorker } from '../../src/sync/fast/page-worker-client.ts';
 import { pageText, task } from '../queue/scripted-source.ts';

@@ -1,5 +1,5 @@
+import { createLog } from '@catchword/base/log';
 import { expect, it, onTestFinished } from 'vitest';
-import { createLog } from '../../src/base/log.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';

@@ -1,5 +1,5 @@
+import type { RunKind } from '@catchword/catalog/run-types';
 import { expect, it, onTestFinished } from 'vitest';
-import type { RunKind } from '../../src/catalog/run-types.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';

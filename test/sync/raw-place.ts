@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { RunKind } from '../../src/catalog/run-types.ts';
+import type { RunKind } from '@catchword/catalog/run-types';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';

@@ -1,7 +1,7 @@
+import { systemClock } from '@catchword/base/clock';
+import type { FetchTask } from '@catchword/catalog/page-types';
+import type { PageQueue } from '@catchword/queue/queue-port';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import type { FetchTask } from '../../src/catalog/page-types.ts';
-import type { PageQueue } from '../../src/queue/queue-port.ts';
 import type { Reader } from '../../src/store/schema/reader.ts';
 import { recheck } from '../../src/sync/recheck-held.ts';
 import { lookupOfText } from '../support/page.ts';

@@ -1,5 +1,5 @@
+import { CatchwordError } from '@catchword/base/errors';
 import { expect, it, onTestFinished } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
 import { catalogOf } from '../support/mirror.ts';
 import type { RawSource } from '../support/raw-source.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';

@@ -1,9 +1,10 @@
 // @module-tag slow
+
+import { systemClock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import { createLog, type Notice } from '@catchword/base/log';
+import { createEmbeddedQueue } from '@catchword/queue/embedded-queue';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { createLog, type Notice } from '../../src/base/log.ts';
-import { createEmbeddedQueue } from '../../src/queue/embedded-queue.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { collect } from '../queue/contract.ts';
 import { createScriptedSource, task } from '../queue/scripted-source.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '@catchword/base/clock';
+import { productOf } from '@catchword/catalog/product';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from '@catchword/sandbox/options';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
-import { productOf } from '../../src/catalog/product.ts';
-import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere as cli } from '../support/in-process.ts';

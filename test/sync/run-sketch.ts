@@ -1,6 +1,6 @@
-import { productOf } from '../../src/catalog/product.ts';
-import type { Doubt } from '../../src/catalog/reasons.ts';
-import type { Run } from '../../src/catalog/run-types.ts';
+import { productOf } from '@catchword/catalog/product';
+import type { Doubt } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import type { Pass } from '../../src/store/rows/runs.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';

@@ -1,5 +1,5 @@
+import { errorsIn } from '@catchword/catalog/said-error';
 import { expect, it } from 'vitest';
-import { errorsIn } from '../../src/catalog/said-error.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
 import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 

@@ -1,5 +1,5 @@
+import { systemClock } from '@catchword/base/clock';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
 import type { Store } from '../../src/store/store.ts';
 import { mirrorPath, openedStore } from '../store/opened-store.ts';
 import { startService } from '../support/cli.ts';

@@ -2,10 +2,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SandboxOptions } from '@catchword/sandbox/options';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { CLI, runOnTerminal, start, startProcess, startService } from '../support/cli.ts';
 import { holdingClock } from '../support/holding-clock.ts';
 import { runHere } from '../support/in-process.ts';

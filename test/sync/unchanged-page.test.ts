@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { FetchTask, Page } from '@catchword/catalog/page-types';
+import { pageOf } from '@catchword/catalog/validate-page';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import type { FetchTask, Page } from '../../src/catalog/page-types.ts';
-import { pageOf } from '../../src/catalog/validate-page.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn } from '../support/mirror.ts';

@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import {
   openHarness,

@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 
 /*

@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
+import { createLog } from '@catchword/base/log';
 import { describe, expect, it } from 'vitest';
-import { CatchwordError } from '../../src/base/errors.ts';
-import { createLog } from '../../src/base/log.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';

@@ -1,7 +1,7 @@
+import { difference } from '@catchword/catalog/content';
+import { eventId, eventText, type RecordedChange } from '@catchword/catalog/event';
+import type { ChangeOp } from '@catchword/catalog/run-types';
 import { describe, expect, it } from 'vitest';
-import { difference } from '../../src/catalog/content.ts';
-import { eventId, eventText, type RecordedChange } from '../../src/catalog/event.ts';
-import type { ChangeOp } from '../../src/catalog/run-types.ts';
 import { parseEvent } from '../../src/events/events.ts';
 import { compileView } from '../../src/view/view.ts';
 import { viewedChange } from '../../src/view/viewed-change.ts';

@@ -1,9 +1,10 @@
 // @module-tag service
+
+import { readXml } from '@catchword/xml/read';
+import { writeXml } from '@catchword/xml/write';
 import { parseXml } from '@rgrove/parse-xml';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readXml } from '../../src/xml/read.ts';
-import { writeXml } from '../../src/xml/write.ts';
 
 const WRITABLE = /^[\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u;
 

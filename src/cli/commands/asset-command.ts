@@ -1,5 +1,5 @@
+import type { AssetFields } from 'catchword-client/assets/asset-request';
 import { Command } from 'commander';
-import type { AssetFields } from '../../client/assets/asset-request.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
 import { colours, plain } from './shared/output-format.ts';
@@ -42,8 +42,8 @@ async function putAsset(
   options: AssetOptions,
 ): Promise<CallResult> {
   // Loaded here: the schemas of all fields take a while to build.
-  const { ASSET_FORMS, STRUCTURED_FIELDS } = await import('../../client/assets/asset-request.ts');
-  const { createAssets } = await import('../../client/assets/assets.ts');
+  const { ASSET_FORMS, STRUCTURED_FIELDS } = await import('catchword-client/assets/asset-request');
+  const { createAssets } = await import('catchword-client/assets/assets');
   const { create, allowInternal, force } = options;
   // In other fields, `null` is text.
   const takesNull = (name: string) => ASSET_FORMS.get(name)?.safeParse(null).success;
@@ -64,7 +64,7 @@ async function putAsset(
 function getCommand(context: CommandContext): Command {
   const command = new Command('get').argument('<vbid>');
   return serviceCommand(context, command, async ({ caller, config, signal }, vbid: string) => {
-    const { createBooks } = await import('../../client/assets/books.ts');
+    const { createBooks } = await import('catchword-client/assets/books');
     const { raw, title, vbid: known = vbid } = await createBooks(caller, config.booksPath).read(vbid, { signal });
     return { json: raw, text: [named(context, known, title), JSON.stringify(raw, null, 2)] };
   });
@@ -100,8 +100,8 @@ async function putBook(
   vbid: string | undefined,
   input: FieldsInput,
 ): Promise<CallResult> {
-  const { STRUCTURED_FIELDS } = await import('../../client/assets/asset-request.ts');
-  const { createBooks } = await import('../../client/assets/books.ts');
+  const { STRUCTURED_FIELDS } = await import('catchword-client/assets/asset-request');
+  const { createBooks } = await import('catchword-client/assets/books');
   const fields = await readFields(input, (name) => STRUCTURED_FIELDS.has(name), context);
   const books = createBooks(caller, config.booksPath);
   if (vbid === undefined) {

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
+import { iso } from '@catchword/base/iso-time';
+import { sourceAddress } from '@catchword/catalog/source-identity';
+import type { Config } from '@catchword/settings/config';
 import { Command } from 'commander';
-import { iso } from '../../base/iso-time.ts';
-import { sourceAddress } from '../../catalog/source-identity.ts';
 import { sinkConfigs } from '../../relay/sink-config.ts';
 import { moment, plural, size } from '../../report/text.ts';
-import type { Config } from '../../settings/config.ts';
 import { backUp } from '../../store/file/back-up.ts';
 import { type Restored, restore } from '../../store/file/restore-backup.ts';
 import { loadSettings } from './shared/checked-settings.ts';

@@ -1,8 +1,8 @@
+import { CatchwordError, usageError } from '@catchword/base/errors';
+import { oneLine } from '@catchword/catalog/event';
+import { bodyAt } from '@catchword/catalog/page-items';
+import { readPages } from 'catchword-client/products/read-pages';
 import { Command } from 'commander';
-import { CatchwordError, usageError } from '../../base/errors.ts';
-import { oneLine } from '../../catalog/event.ts';
-import { bodyAt } from '../../catalog/page-items.ts';
-import { readPages } from '../../client/products/read-pages.ts';
 import { count, plural, time } from '../../report/text.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { drained, isoMoment, wholeNumber } from './shared/output-format.ts';

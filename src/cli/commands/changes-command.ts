@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { printable } from '@catchword/base/printable';
+import { configuredSource, eventText } from '@catchword/catalog/event';
+import { CHANGE_OPS, type ChangeFilter } from '@catchword/catalog/run-types';
+import type { Config } from '@catchword/settings/config';
 import { Command, Option } from 'commander';
-import { printable } from '../../base/printable.ts';
-import { configuredSource, eventText } from '../../catalog/event.ts';
-import { CHANGE_OPS, type ChangeFilter } from '../../catalog/run-types.ts';
-import type { Config } from '../../settings/config.ts';
 import { approvedTo } from '../../state/mirror-state.ts';
 import { requireKnownSeq } from '../../store/history/history.ts';
 import { eventSource } from '../../store/rows/source-state.ts';

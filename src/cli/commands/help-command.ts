@@ -1,6 +1,6 @@
+import { usageError } from '@catchword/base/errors';
+import { nearestName } from '@catchword/base/nearest-name';
 import { Command } from 'commander';
-import { usageError } from '../../base/errors.ts';
-import { nearestName } from '../../base/nearest-name.ts';
 
 function unknown(name: string, parent: Command): Error {
   const names = parent.commands.map((command) => command.name());

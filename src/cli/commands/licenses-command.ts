@@ -1,5 +1,5 @@
+import { LICENSE_TYPES, type License, type LicenseQuery, readLicenses } from 'catchword-client/licenses/licenses';
 import { Command, Option } from 'commander';
-import { LICENSE_TYPES, type License, type LicenseQuery, readLicenses } from '../../client/licenses/licenses.ts';
 import { count, plural, table } from '../../report/text.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { plain } from './shared/output-format.ts';

@@ -1,5 +1,5 @@
+import { CatchwordError, usageError } from '@catchword/base/errors';
 import { Command } from 'commander';
-import { CatchwordError, usageError } from '../../base/errors.ts';
 import { type ChannelConfig, channelConfig } from '../../operate/incidents/channel-config.ts';
 import { testMessage } from '../../operate/incidents/message-text.ts';
 import { notifierSettings } from '../../operate/incidents/notifier.ts';

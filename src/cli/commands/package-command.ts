@@ -1,7 +1,7 @@
+import { usageError } from '@catchword/base/errors';
+import type { Package, PackageFields } from 'catchword-client/packages/package-fields';
+import type { Packages } from 'catchword-client/packages/packages';
 import { Command } from 'commander';
-import { usageError } from '../../base/errors.ts';
-import type { Package, PackageFields } from '../../client/packages/package-fields.ts';
-import type { Packages } from '../../client/packages/packages.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
 import { plain } from './shared/output-format.ts';
@@ -45,7 +45,7 @@ export function packageCommand(context: CommandContext): Command {
     work: (packages: Packages, sku: string, options: Options) => Promise<CallResult>,
   ): void {
     serviceCommand(context, command, async ({ caller, config }, sku: string, options: Options) => {
-      const { createPackages } = await import('../../client/packages/packages.ts');
+      const { createPackages } = await import('catchword-client/packages/packages');
       return await work(createPackages(caller, config.packagesPath), sku, options);
     });
   }

@@ -1,13 +1,13 @@
+import { printable } from '@catchword/base/printable';
+import { configuredSource, eventText } from '@catchword/catalog/event';
+import { SUMMARY } from '@catchword/catalog/fields';
+import { indentedJson } from '@catchword/catalog/json-text';
+import type { Config } from '@catchword/settings/config';
 import { Command } from 'commander';
-import { printable } from '../../base/printable.ts';
-import { configuredSource, eventText } from '../../catalog/event.ts';
-import { SUMMARY } from '../../catalog/fields.ts';
-import { indentedJson } from '../../catalog/json-text.ts';
 import { hitJson, productJson } from '../../report/product-report.ts';
 import { changeLines } from '../../report/product-text.ts';
 import { type SinkProduct, sinkProduct } from '../../report/sink-product.ts';
 import { moment, plural, table, time } from '../../report/text.ts';
-import type { Config } from '../../settings/config.ts';
 import { createHistory, productAsOf, productChanges } from '../../store/history/history.ts';
 import { type Moment, parseMoment, seqOf } from '../../store/history/moment.ts';
 import { requireProduct } from '../../store/rows/find-product.ts';

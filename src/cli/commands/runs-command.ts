@@ -1,5 +1,5 @@
+import type { Run } from '@catchword/catalog/run-types';
 import { Command } from 'commander';
-import type { Run } from '../../catalog/run-types.ts';
 import { reviewNow } from '../../operate/decisions/carry-out-review.ts';
 import type { REVIEWS, ReviewOptions } from '../../operate/decisions/held-run-review.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
+import { usageError } from '@catchword/base/errors';
+import { FAULT_KINDS } from '@catchword/sandbox/http/faults';
+import type { RateLimit } from '@catchword/sandbox/http/rate-limit';
+import { introduction, introductionText } from '@catchword/sandbox/introduction';
+import { LIST_ORDERS, SANDBOX_DEFAULTS, type SandboxOptions } from '@catchword/sandbox/options';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
+import { OPTIONS } from '@catchword/settings/option-table';
 import { Command, Option } from 'commander';
 import type { z } from 'zod';
-import { usageError } from '../../base/errors.ts';
-import { FAULT_KINDS } from '../../sandbox/http/faults.ts';
-import type { RateLimit } from '../../sandbox/http/rate-limit.ts';
-import { introduction, introductionText } from '../../sandbox/introduction.ts';
-import { LIST_ORDERS, SANDBOX_DEFAULTS, type SandboxOptions } from '../../sandbox/options.ts';
-import { startSandbox } from '../../sandbox/sandbox-server.ts';
-import { OPTIONS } from '../../settings/option-table.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { type JsonOption, wholeNumber } from './shared/output-format.ts';
 

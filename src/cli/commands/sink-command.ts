@@ -1,11 +1,11 @@
+import { usageError } from '@catchword/base/errors';
+import type { Config } from '@catchword/settings/config';
 import { Command, Option } from 'commander';
-import { usageError } from '../../base/errors.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
 import { forgetSink, renameSink, requireSink } from '../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { sinkConfigs } from '../../relay/sink-config.ts';
 import { seenSinks, storedSizes } from '../../report/sink-report.ts';
-import type { Config } from '../../settings/config.ts';
 import { PARKED } from '../../shown/shown-parked.ts';
 import { jsonOf, shownLines } from '../../shown/shown-row.ts';
 import { NO_SINKS, SINK } from '../../shown/shown-sink.ts';

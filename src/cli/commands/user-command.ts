@@ -1,7 +1,7 @@
+import { usageError } from '@catchword/base/errors';
+import { type Input, readText } from '@catchword/base/input-stream';
+import { createUsers, type NewUser, type UncheckedUser, type User } from 'catchword-client/users/users';
 import { Command } from 'commander';
-import { usageError } from '../../base/errors.ts';
-import { type Input, readText } from '../../base/input-stream.ts';
-import { createUsers, type NewUser, type UncheckedUser, type User } from '../../client/users/users.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { plain } from './shared/output-format.ts';
 import { serviceCommand } from './shared/service-connection.ts';

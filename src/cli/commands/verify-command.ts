@@ -1,12 +1,12 @@
+import { EXIT, usageError } from '@catchword/base/errors';
+import { printable } from '@catchword/base/printable';
+import { selectionText, sourceIdentity } from '@catchword/catalog/source-identity';
+import type { SourceConfig } from '@catchword/settings/config';
 import { Command } from 'commander';
-import { EXIT, usageError } from '../../base/errors.ts';
-import { printable } from '../../base/printable.ts';
-import { selectionText, sourceIdentity } from '../../catalog/source-identity.ts';
 import { deltaFrom } from '../../proof/watermark.ts';
 import { reasonText } from '../../report/reason-text.ts';
 import { noteTexts } from '../../report/run-text.ts';
 import { count, plural, time } from '../../report/text.ts';
-import type { SourceConfig } from '../../settings/config.ts';
 import type { Store } from '../../store/store.ts';
 import { type Verdict, verifyMirror } from '../../sync/compare-mirrors.ts';
 import { requireSameSource, selectionChanges } from '../../sync/source-binding.ts';

@@ -1,8 +1,8 @@
-import { sourceId } from '../../catalog/source-identity.ts';
+import { sourceId } from '@catchword/catalog/source-identity';
+import type { QueuePlace } from '@catchword/queue-redis/jobs';
+import type { Config } from '@catchword/settings/config';
 import type { EffectiveSetting } from '../../operate/effective-settings.ts';
 import { channelConfig } from '../../operate/incidents/channel-config.ts';
-import type { QueuePlace } from '../../queue/bullmq/jobs.ts';
-import type { Config } from '../../settings/config.ts';
 import type { ConfiguredChannel } from '../../shown/shown-channel.ts';
 
 /** The settings that the server needs; they can be sent to a thread. */

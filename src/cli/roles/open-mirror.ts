@@ -1,4 +1,4 @@
-import type { Config } from '../../settings/config.ts';
+import type { Config } from '@catchword/settings/config';
 import { lookAt } from '../../store/file/mirror-path.ts';
 import { openStore, type Store } from '../../store/store.ts';
 

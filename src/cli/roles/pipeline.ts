@@ -1,20 +1,20 @@
-import type { Clock, Pause } from '../../base/clock.ts';
-import type { CatchwordError } from '../../base/errors.ts';
-import { iso } from '../../base/iso-time.ts';
-import { type Service, startTogether, stopAll } from '../../base/lifecycle.ts';
-import type { Logger, LogSettings, Tell } from '../../base/log.ts';
-import { isPlain } from '../../base/plain.ts';
-import { sourceId, sourceIdentity } from '../../catalog/source-identity.ts';
-import { createCatalogClient } from '../../client/catalog-client.ts';
+import type { Clock, Pause } from '@catchword/base/clock';
+import type { CatchwordError } from '@catchword/base/errors';
+import { iso } from '@catchword/base/iso-time';
+import { type Service, startTogether, stopAll } from '@catchword/base/lifecycle';
+import type { Logger, LogSettings, Tell } from '@catchword/base/log';
+import { isPlain } from '@catchword/base/plain';
+import { sourceId, sourceIdentity } from '@catchword/catalog/source-identity';
+import type { Pacer } from '@catchword/pace/pacer';
+import { createEmbeddedQueue } from '@catchword/queue/embedded-queue';
+import type { PageQueue, ReadWindow, ValidatePage } from '@catchword/queue/queue-port';
+import type { BullQueue } from '@catchword/queue-redis/bull-queue';
+import type { RedisTrouble } from '@catchword/queue-redis/redis-trouble';
+import { type Config, requireSource, type SourceConfig } from '@catchword/settings/config';
+import { createCatalogClient } from 'catchword-client/catalog-client';
 import { checkPause } from '../../operate/decisions/check-pause.ts';
 import type { EffectiveSetting } from '../../operate/effective-settings.ts';
 import { startHeartbeat } from '../../operate/incidents/heartbeat.ts';
-import type { Pacer } from '../../pace/pacer.ts';
-import type { BullQueue } from '../../queue/bullmq/bull-queue.ts';
-import { createEmbeddedQueue } from '../../queue/embedded-queue.ts';
-import type { PageQueue, ReadWindow, ValidatePage } from '../../queue/queue-port.ts';
-import type { RedisTrouble } from '../../queue/redis-trouble.ts';
-import { type Config, requireSource, type SourceConfig } from '../../settings/config.ts';
 import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { openStore, type Store, type StoreOptions } from '../../store/store.ts';
 import type { Progress } from '../../sync/execute-run.ts';
@@ -101,7 +101,7 @@ export async function startFetcherService(
   validate?: ValidatePage,
   keeper?: BullQueue,
 ): Promise<Service> {
-  const { startFetcher } = await import('../../queue/bullmq/fetcher.ts');
+  const { startFetcher } = await import('@catchword/queue-redis/fetcher');
   const { concurrency, deltaOverlapMs } = config;
   return await startTogether(async (services) => {
     const read = (pacer: Pacer): ReadWindow => {
@@ -148,7 +148,7 @@ async function startRedisQueue(
   paceIn: Store,
   validate?: ValidatePage,
 ): Promise<Service & { readonly queue: BullQueue }> {
-  const { createBullQueue } = await import('../../queue/bullmq/bull-queue.ts');
+  const { createBullQueue } = await import('@catchword/queue-redis/bull-queue');
   const options = { config, clock, tell };
   const pauses = pausesIn(paceIn, options);
   const source = sourceId(config);
@@ -186,7 +186,7 @@ async function startQueue(
 export async function startKeeper(options: KeeperOptions) {
   const { config, clock, log, onProgress, tell = toLog(log) } = options;
   const { redisUrl, heartbeatUrl } = config;
-  if (redisUrl !== undefined) await (await import('../../queue/bullmq/check-redis.ts')).checkRedis(redisUrl);
+  if (redisUrl !== undefined) await (await import('@catchword/queue-redis/check-redis')).checkRedis(redisUrl);
   return await startTogether(async (services) => {
     const checkContent = options.threads === true ? checkApart : undefined;
     const store = openStore(config.db, { mode: config.dbMode, checkContent, settings: options.settings });

@@ -1,9 +1,10 @@
-import { CatchwordError } from '../../base/errors.ts';
-import type { Service } from '../../base/lifecycle.ts';
-import { configuredSource } from '../../catalog/event.ts';
-import { limitOf } from '../../catalog/product-limit.ts';
-import type { RunKind } from '../../catalog/run-types.ts';
-import { sourceId } from '../../catalog/source-identity.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Service } from '@catchword/base/lifecycle';
+import { configuredSource } from '@catchword/catalog/event';
+import { limitOf } from '@catchword/catalog/product-limit';
+import type { RunKind } from '@catchword/catalog/run-types';
+import { sourceId } from '@catchword/catalog/source-identity';
+import { type Config, notSet, type SourceConfig } from '@catchword/settings/config';
 import { checkExposure } from '../../http/listen.ts';
 import { startWhenPortIsFree } from '../../http/wait-for-port.ts';
 import { createDecisionQueue, watchDecisions } from '../../operate/decisions/decision-queue.ts';
@@ -20,7 +21,6 @@ import {
 import { showPresence, startStandby } from '../../operate/schedule/standby.ts';
 import { startRelay } from '../../relay/relay.ts';
 import { sinkConfigs } from '../../relay/sink-config.ts';
-import { type Config, notSet, type SourceConfig } from '../../settings/config.ts';
 import { checkApart } from '../../store/file/copy-subprocess.ts';
 import { watchMirror } from '../../store/file/watch-file.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
@@ -148,15 +148,15 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   const { services: runs, schedule } = startRuns(kept, options);
   const requested = startRequestedRuns(schedule);
   services.push(...runs, requested, requestLateRuns(schedule));
-  const { serveRunRequests } = await import('../../queue/bullmq/run-requests.ts');
+  const { serveRunRequests } = await import('@catchword/queue-redis/run-requests');
   const place = { redisUrl, redisUrlAgain: redisUrlAgain(config), source: sourceId(config) };
   services.push(await serveRunRequests({ ...place, log, clock, trouble, onRequest: requested.request }));
 });
 
 export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log, trouble }, services) => {
   const redisUrl = requireRedis(config, 'scheduler');
-  const { checkRedis } = await import('../../queue/bullmq/check-redis.ts');
-  const { connectRunRequests } = await import('../../queue/bullmq/run-requests.ts');
+  const { checkRedis } = await import('@catchword/queue-redis/check-redis');
+  const { connectRunRequests } = await import('@catchword/queue-redis/run-requests');
   await checkRedis(redisUrl);
   const place = { redisUrl, redisUrlAgain: redisUrlAgain(config), source: sourceId(config) };
   const requests = connectRunRequests({ ...place, clock, log, trouble });

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CatchwordError } from '../../base/errors.ts';
-import { startTogether, stopAll } from '../../base/lifecycle.ts';
-import { createIdSet } from '../../catalog/id-set.ts';
-import type { Run, RunRequest } from '../../catalog/run-types.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { startTogether, stopAll } from '@catchword/base/lifecycle';
+import { createIdSet } from '@catchword/catalog/id-set';
+import type { Run, RunRequest } from '@catchword/catalog/run-types';
 import { copyForScratch } from '../../store/file/copy-mirror.ts';
 import { writeUnder } from '../../store/schema/lease.ts';
 import { openStore, type Store } from '../../store/store.ts';

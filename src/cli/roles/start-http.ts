@@ -1,7 +1,7 @@
-import type { Clock } from '../../base/clock.ts';
-import type { Service } from '../../base/lifecycle.ts';
-import type { Logger } from '../../base/log.ts';
-import { configuredSource } from '../../catalog/event.ts';
+import type { Clock } from '@catchword/base/clock';
+import type { Service } from '@catchword/base/lifecycle';
+import type { Logger } from '@catchword/base/log';
+import { configuredSource } from '@catchword/catalog/event';
 import { startWeb, type WebOptions } from '../../http/web-server.ts';
 import { plansOf, upcomingRuns } from '../../operate/schedule/due.ts';
 import type { HttpConfig } from './http-config.ts';
@@ -19,7 +19,7 @@ export async function startHttp({ config, ...options }: HttpOptions): Promise<Se
     queues === null
       ? undefined
       : async () => {
-          const { listFetchers } = await import('../../queue/bullmq/list-fetchers.ts');
+          const { listFetchers } = await import('@catchword/queue-redis/list-fetchers');
           const { fetchers, ...redis } = await listFetchers(queues, options.clock);
           return { ...redis, fetchers: fetchers.map((one) => ({ ...one, roles: ['fetcher'], other_settings: [] })) };
         };

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
-import { fromErrorRecord } from '../../base/errors.ts';
-import { failureOf, type Service, THREAD_LIMITS } from '../../base/lifecycle.ts';
-import { subscribe } from '../../base/telemetry.ts';
+import { fromErrorRecord } from '@catchword/base/errors';
+import { failureOf, type Service, THREAD_LIMITS } from '@catchword/base/lifecycle';
+import { subscribe } from '@catchword/base/telemetry';
 import { measureThread } from '../../operate/metrics/thread-figures.ts';
 import type { FromWebThread, ToWebThread, WebThreadData } from './web-worker.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { systemClock } from '../../base/clock.ts';
-import { CatchwordError, type ErrorRecord, toErrorRecord } from '../../base/errors.ts';
-import { serveUntil } from '../../base/lifecycle.ts';
-import { createLog, type LogSettings } from '../../base/log.ts';
-import { type Measure, publish } from '../../base/telemetry.ts';
+import { systemClock } from '@catchword/base/clock';
+import { CatchwordError, type ErrorRecord, toErrorRecord } from '@catchword/base/errors';
+import { serveUntil } from '@catchword/base/lifecycle';
+import { createLog, type LogSettings } from '@catchword/base/log';
+import { type Measure, publish } from '@catchword/base/telemetry';
 import { startWhenPortIsFree } from '../../http/wait-for-port.ts';
 import type { ThreadFigures } from '../../operate/metrics/thread-figures.ts';
 import type { HttpConfig } from './http-config.ts';

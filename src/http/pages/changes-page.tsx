@@ -1,4 +1,4 @@
-import type { ChangeOp } from '../../catalog/run-types.ts';
+import type { ChangeOp } from '@catchword/catalog/run-types';
 import { count, plural } from '../../report/text.ts';
 import { CHANGE } from '../../shown/shown-change.ts';
 import { CHANGE_FILTERS } from '../list-filters.ts';

@@ -1,7 +1,7 @@
+import type { Clock } from '@catchword/base/clock';
+import { hasCode } from '@catchword/base/errors';
+import { errorFields } from '@catchword/base/log';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../../base/clock.ts';
-import { hasCode } from '../../base/errors.ts';
-import { errorFields } from '../../base/log.ts';
 import { underPrefix } from '../path-prefix.ts';
 import { type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { createOpenStreams, refuse } from '../sse/open-streams.ts';

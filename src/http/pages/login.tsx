@@ -1,6 +1,6 @@
+import { usageError } from '@catchword/base/errors';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { usageError } from '../../base/errors.ts';
 import { HTTP_ERRORS, type HttpError } from '../http-error.ts';
 import type { TokenCheck } from '../token-check.ts';
 import { sendPage } from './layout.tsx';

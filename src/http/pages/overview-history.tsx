@@ -1,4 +1,4 @@
-import { CHANGE_OPS } from '../../catalog/run-types.ts';
+import { CHANGE_OPS } from '@catchword/catalog/run-types';
 import type { Overview } from '../../report/overview-report.ts';
 import { count, duration, moment } from '../../report/text.ts';
 import type { RunDay } from '../../store/rows/recent-runs.ts';

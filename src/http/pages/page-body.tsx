@@ -1,4 +1,4 @@
-import { printableLines } from '../../base/printable.ts';
+import { printableLines } from '@catchword/base/printable';
 import { count } from '../../report/text.ts';
 
 /** Characters of a body that are shown at once, and that can be opened. */

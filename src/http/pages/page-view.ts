@@ -1,11 +1,11 @@
+import type { Clock } from '@catchword/base/clock';
+import { usageError } from '@catchword/base/errors';
+import { wholeNumber } from '@catchword/base/whole-number';
+import type { RunKind } from '@catchword/catalog/run-types';
+import type { Plans } from '@catchword/catalog/tick';
+import type { Rate } from '@catchword/pace/pace';
 import type { ComponentChildren } from 'preact';
-import type { Clock } from '../../base/clock.ts';
-import { usageError } from '../../base/errors.ts';
-import { wholeNumber } from '../../base/whole-number.ts';
-import type { RunKind } from '../../catalog/run-types.ts';
-import type { Plans } from '../../catalog/tick.ts';
 import type { EffectiveSetting } from '../../operate/effective-settings.ts';
-import type { Rate } from '../../pace/pace.ts';
 import type { ConfiguredChannel } from '../../shown/shown-channel.ts';
 import type { FetcherList } from '../../shown/shown-process.ts';
 import type { MirrorState } from '../../state/mirror-state.ts';

@@ -1,6 +1,6 @@
+import { CatchwordError } from '@catchword/base/errors';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { CatchwordError } from '../../base/errors.ts';
 import { namedProblems } from '../../state/problems.ts';
 import type { RouteParts } from '../response-writer.ts';
 import { LIVE_PATH } from '../sse/open-streams.ts';

@@ -1,7 +1,7 @@
+import { printableLines } from '@catchword/base/printable';
+import { PRICE_FIELDS } from '@catchword/catalog/fields';
+import { indentedJson } from '@catchword/catalog/json-text';
 import type { ComponentChildren } from 'preact';
-import { printableLines } from '../../base/printable.ts';
-import { PRICE_FIELDS } from '../../catalog/fields.ts';
-import { indentedJson } from '../../catalog/json-text.ts';
 import { excerpt, productText } from '../../report/product-text.ts';
 import { count, plural } from '../../report/text.ts';
 import { productPath } from '../../shown/shown-change.ts';

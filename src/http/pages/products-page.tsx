@@ -1,5 +1,5 @@
+import { SUMMARY } from '@catchword/catalog/fields';
 import type { ComponentChildren } from 'preact';
-import { SUMMARY } from '../../catalog/fields.ts';
 import type { NewestProduct, SearchHit } from '../../store/rows/product-rows.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';

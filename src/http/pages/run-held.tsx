@@ -1,5 +1,5 @@
-import { holdOf } from '../../catalog/reasons.ts';
-import type { Run } from '../../catalog/run-types.ts';
+import { holdOf } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import { holdText } from '../../report/reason-text.ts';
 import { heldFacts } from '../../report/run-text.ts';
 import { count, plural } from '../../report/text.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { CatchwordError } from '../../base/errors.ts';
-import { type Run, whyNoRun } from '../../catalog/run-types.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { type Run, whyNoRun } from '@catchword/catalog/run-types';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { picturesOf } from '../../report/run-picture.ts';
 import { noteTexts, settlingText, warningText } from '../../report/run-text.ts';

@@ -1,4 +1,4 @@
-import type { Run } from '../../catalog/run-types.ts';
+import type { Run } from '@catchword/catalog/run-types';
 import type { ListPicture } from '../../report/run-picture.ts';
 import { count, plural } from '../../report/text.ts';
 

@@ -1,5 +1,5 @@
-import type { Reason } from '../../catalog/reasons.ts';
-import type { Run } from '../../catalog/run-types.ts';
+import type { Reason } from '@catchword/catalog/reasons';
+import type { Run } from '@catchword/catalog/run-types';
 import { adviceFor, reasonText } from '../../report/reason-text.ts';
 import { openWords, sealedWords } from '../../report/run-words.ts';
 import { count, plural } from '../../report/text.ts';

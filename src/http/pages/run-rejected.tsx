@@ -1,4 +1,4 @@
-import type { Run } from '../../catalog/run-types.ts';
+import type { Run } from '@catchword/catalog/run-types';
 import { count, plural } from '../../report/text.ts';
 import { REJECTED } from '../../shown/shown-rejected.ts';
 import { labelsOf } from '../../shown/shown-row.ts';

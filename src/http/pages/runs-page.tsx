@@ -1,4 +1,4 @@
-import type { Run } from '../../catalog/run-types.ts';
+import type { Run } from '@catchword/catalog/run-types';
 import { clockIn } from '../../report/text.ts';
 import { rowsOf } from '../../shown/shown-row.ts';
 import { RUN, runRows } from '../../shown/shown-run.ts';

@@ -1,8 +1,8 @@
 import { randomUUID, scryptSync } from 'node:crypto';
+import type { Clock } from '@catchword/base/clock';
+import { printable } from '@catchword/base/printable';
 import { fastifyCookie, sign, unsign } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../../base/clock.ts';
-import { printable } from '../../base/printable.ts';
 import { prefixOf } from '../path-prefix.ts';
 
 /** Length of a session, milliseconds. */

@@ -1,4 +1,4 @@
-import { printable } from '../../base/printable.ts';
+import { printable } from '@catchword/base/printable';
 import { excerpt } from '../../report/product-text.ts';
 import { productPath } from '../../shown/shown-change.ts';
 

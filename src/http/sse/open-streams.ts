@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock } from '@catchword/base/clock';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../../base/clock.ts';
 import { type HttpError, sendError } from '../http-error.ts';
 import { type EndCode, endBlock, type Messages, type RouteParts, writeStream } from '../response-writer.ts';
 import { OVERLOADED } from '../slow-readers.ts';

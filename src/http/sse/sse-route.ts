@@ -1,8 +1,8 @@
+import { hasCode } from '@catchword/base/errors';
+import { errorFields } from '@catchword/base/log';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
-import { hasCode } from '../../base/errors.ts';
-import { errorFields } from '../../base/log.ts';
 import { requireKnownSeq } from '../../store/history/history.ts';
 import { isPosition } from '../../store/history/log-position.ts';
 import type { ChangeFeed, streamStart } from '../change-feed.ts';

@@ -1,5 +1,5 @@
-import { CatchwordError, hasCode, isMirrorLost } from '../../base/errors.ts';
-import { errorFields, type Tell } from '../../base/log.ts';
+import { CatchwordError, hasCode, isMirrorLost } from '@catchword/base/errors';
+import { errorFields, type Tell } from '@catchword/base/log';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import { holdLease } from '../../store/schema/lease.ts';
 import { type Recorder, record, requireReviewable, whyFailed } from './decision-record.ts';

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../base/errors.ts';
+import { CatchwordError } from '@catchword/base/errors';
 import { duration, time } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 

@@ -1,8 +1,8 @@
-import { isMirrorLost } from '../../base/errors.ts';
-import { repeat, type Service } from '../../base/lifecycle.ts';
-import { errorFields } from '../../base/log.ts';
-import { createTrouble } from '../../base/trouble.ts';
-import { covers, type Run, type RunKind } from '../../catalog/run-types.ts';
+import { isMirrorLost } from '@catchword/base/errors';
+import { repeat, type Service } from '@catchword/base/lifecycle';
+import { errorFields } from '@catchword/base/log';
+import { createTrouble } from '@catchword/base/trouble';
+import { covers, type Run, type RunKind } from '@catchword/catalog/run-types';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { KeeperWriter } from '../../store/schema/writers.ts';
 import type { Keeper } from '../../sync/keeper.ts';

@@ -1,4 +1,4 @@
-import { CatchwordError, hasCode } from '../../base/errors.ts';
+import { CatchwordError, hasCode } from '@catchword/base/errors';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { Reader } from '../../store/schema/reader.ts';
 import type { RequestWriter } from '../../store/schema/writers.ts';

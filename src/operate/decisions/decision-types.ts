@@ -1,5 +1,5 @@
+import { usageError } from '@catchword/base/errors';
 import * as z from 'zod';
-import { usageError } from '../../base/errors.ts';
 
 /** Decisions about a run; the target is its number. */
 export const RUN_ACTIONS = ['approve', 'reject', 'check', 'undo', 'cancel'] as const;

@@ -1,7 +1,7 @@
-import type { Clock } from '../../base/clock.ts';
-import { CatchwordError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import { printable } from '../../base/printable.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError } from '@catchword/base/errors';
+import type { Logger } from '@catchword/base/log';
+import { printable } from '@catchword/base/printable';
 import { plural } from '../../report/text.ts';
 import type { LeasedKeeper } from '../../store/schema/writers.ts';
 import type { Store } from '../../store/store.ts';

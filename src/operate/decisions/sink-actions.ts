@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { CatchwordError, usageError } from '../../base/errors.ts';
+import { CatchwordError, usageError } from '@catchword/base/errors';
+import type { SinkSetting } from '@catchword/settings/config';
 import { KINDS } from '../../relay/kinds/kinds.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { approveCommand, heldSinkText, holdNumber } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
-import type { SinkSetting } from '../../settings/config.ts';
 import { createHistory } from '../../store/history/history.ts';
 import { isFed, type SinkRow } from '../../store/rows/sink-rows.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../base/errors.ts';
+import { CatchwordError } from '@catchword/base/errors';
 import { plural } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { cancelRun } from '../../sync/finish-run.ts';

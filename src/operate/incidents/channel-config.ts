@@ -1,12 +1,12 @@
-import { CatchwordError } from '../../base/errors.ts';
-import { decoded } from '../../base/percent-decode.ts';
-import { printable } from '../../base/printable.ts';
-import { hiding } from '../../base/redact.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { decoded } from '@catchword/base/percent-decode';
+import { printable } from '@catchword/base/printable';
+import { hiding } from '@catchword/base/redact';
+import type { SinkSetting } from '@catchword/settings/config';
+import type { Kind } from '@catchword/sink-kit/sink-kind';
+import { addressHint, ENCODE } from '@catchword/sink-kit/sink-options';
 import { createErrorBoundary } from '../../relay/error-boundary.ts';
-import type { Kind } from '../../relay/kinds/sink-kind.ts';
 import { type Configured, errorTextOf, isMisparsed, kindOf, secretsOf } from '../../relay/sink-config.ts';
-import { addressHint, ENCODE } from '../../relay/sink-options.ts';
-import type { SinkSetting } from '../../settings/config.ts';
 import type { ChannelFactory, Send } from './channel.ts';
 
 export type ChannelConfig = Configured<Send>;

@@ -1,4 +1,4 @@
-import type { SinkSettings } from '../../relay/sink.ts';
+import type { SinkSettings } from '@catchword/sink-kit/sink';
 
 /** Beginning or end of one episode, for programs. Times are ISO 8601, UTC. */
 export interface ChannelEvent {

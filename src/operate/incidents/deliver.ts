@@ -1,8 +1,8 @@
-import { backoffMs, PATIENCE_MS } from '../../base/backoff.ts';
-import type { Clock } from '../../base/clock.ts';
-import { iso } from '../../base/iso-time.ts';
-import type { Logger } from '../../base/log.ts';
-import { isSinkError } from '../../relay/sink.ts';
+import { backoffMs, PATIENCE_MS } from '@catchword/base/backoff';
+import type { Clock } from '@catchword/base/clock';
+import { iso } from '@catchword/base/iso-time';
+import type { Logger } from '@catchword/base/log';
+import { isSinkError } from '@catchword/sink-kit/sink';
 import type { WaitingNotice } from '../../store/rows/incident-rows.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,9 +1,9 @@
-import { withAbort } from '../../base/abort.ts';
-import type { Clock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import type { ProxySettings } from '../../base/proxy.ts';
-import { isSinkError } from '../../relay/sink.ts';
+import { withAbort } from '@catchword/base/abort';
+import type { Clock } from '@catchword/base/clock';
+import { messageOf } from '@catchword/base/errors';
+import type { Logger } from '@catchword/base/log';
+import type { ProxySettings } from '@catchword/base/proxy';
+import { isSinkError } from '@catchword/sink-kit/sink';
 
 /** Start or end of a run. */
 type Beat = 'start' | 'complete' | 'fail';
@@ -40,7 +40,7 @@ export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOpti
   async function tryOnce(beat: Beat): Promise<void> {
     current = new AbortController();
     // Loaded when the first run starts.
-    const { createHttpTarget } = await import('../../relay/http-target.ts');
+    const { createHttpTarget } = await import('@catchword/sink-kit/http-target');
     const isPrivateAllowed = url.hash === '#allow=private';
     const target = createHttpTarget({ url, timeoutMs: TIMEOUT_MS, isPrivateAllowed, proxies });
     const agent = target.connect();

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { iso } from '../../base/iso-time.ts';
-import { printable, printableLines } from '../../base/printable.ts';
+import { iso } from '@catchword/base/iso-time';
+import { printable, printableLines } from '@catchword/base/printable';
 import type { ProblemText } from '../../report/problem-text.ts';
 import { duration, plural, time } from '../../report/text.ts';
 import type { Episode, WaitingNotice } from '../../store/rows/incident-rows.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
-import { hasCode, messageOf } from '../../base/errors.ts';
-import { repeat, type Service } from '../../base/lifecycle.ts';
-import type { Config } from '../../settings/config.ts';
+import { hasCode, messageOf } from '@catchword/base/errors';
+import { repeat, type Service } from '@catchword/base/lifecycle';
+import type { Config } from '@catchword/settings/config';
 import type { StateLimits } from '../../state/mirror-state.ts';
 import { type ChannelConfig, channelConfig } from './channel-config.ts';
 import { type DeliverOptions, deliver } from './deliver.ts';

@@ -1,9 +1,9 @@
+import { messageOf } from '@catchword/base/errors';
+import { VERSION } from '@catchword/base/version';
+import type { Rate } from '@catchword/pace/pace';
 import type { Meter } from '@opentelemetry/api';
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
-import { messageOf } from '../../base/errors.ts';
-import type { Rate } from '../../pace/pace.ts';
-import { VERSION } from '../../version.ts';
 import { type MirrorMetricsOptions, observeMirror } from './mirror-metrics.ts';
 import { countPipeline } from './pipeline-metrics.ts';
 import { measureThread, type ThreadFigures } from './thread-figures.ts';

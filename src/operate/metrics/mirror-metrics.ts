@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
+import type { Clock } from '@catchword/base/clock';
+import { CHANGE_OPS, type ChangeOp } from '@catchword/catalog/run-types';
 import type { Meter } from '@opentelemetry/api';
-import type { Clock } from '../../base/clock.ts';
-import { CHANGE_OPS, type ChangeOp } from '../../catalog/run-types.ts';
 import { REASON_KINDS, reasonKind } from '../../report/reason-text.ts';
 import { sinkLag } from '../../report/sink-report.ts';
 import { FRESHNESS, type MirrorState } from '../../state/mirror-state.ts';

@@ -1,6 +1,6 @@
+import { subscribe } from '@catchword/base/telemetry';
+import type { Rate } from '@catchword/pace/pace';
 import type { Meter } from '@opentelemetry/api';
-import { subscribe } from '../../base/telemetry.ts';
-import type { Rate } from '../../pace/pace.ts';
 
 /** Upper bounds of the buckets of a request's duration, seconds. */
 const REQUEST_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];

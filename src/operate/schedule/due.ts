@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
+import type { RunKind } from '@catchword/catalog/run-types';
+import { type MissedTicks, MOST_MISSED, type Plans } from '@catchword/catalog/tick';
 import type { Cron } from 'croner';
-import { CatchwordError, messageOf } from '../../base/errors.ts';
-import type { RunKind } from '../../catalog/run-types.ts';
-import { type MissedTicks, MOST_MISSED, type Plans } from '../../catalog/tick.ts';
 
 /*
  * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped

@@ -1,7 +1,7 @@
-import type { Clock } from '../../base/clock.ts';
-import { CatchwordError, type ErrorCode, messageOf } from '../../base/errors.ts';
-import { iso } from '../../base/iso-time.ts';
-import type { RunKind } from '../../catalog/run-types.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError, type ErrorCode, messageOf } from '@catchword/base/errors';
+import { iso } from '@catchword/base/iso-time';
+import type { RunKind } from '@catchword/catalog/run-types';
 import type { Store } from '../../store/store.ts';
 
 const MIN_MS = 15_000;

@@ -1,9 +1,9 @@
-import type { Clock } from '../../base/clock.ts';
-import { CatchwordError, isMirrorLost, messageOf } from '../../base/errors.ts';
-import { iso } from '../../base/iso-time.ts';
-import { failureOf } from '../../base/lifecycle.ts';
-import type { Logger } from '../../base/log.ts';
-import type { Run, RunKind, RunRequest } from '../../catalog/run-types.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError, isMirrorLost, messageOf } from '@catchword/base/errors';
+import { iso } from '@catchword/base/iso-time';
+import { failureOf } from '@catchword/base/lifecycle';
+import type { Logger } from '@catchword/base/log';
+import type { Run, RunKind, RunRequest } from '@catchword/catalog/run-types';
 import type { Store } from '../../store/store.ts';
 import type { Keeper } from '../../sync/keeper.ts';
 import type { AskedDecisions } from '../decisions/decision-queue.ts';

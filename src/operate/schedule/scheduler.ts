@@ -1,11 +1,11 @@
+import type { Clock } from '@catchword/base/clock';
+import { iso } from '@catchword/base/iso-time';
+import { repeat, type Service } from '@catchword/base/lifecycle';
+import { errorFields, type Logger } from '@catchword/base/log';
+import { createTrouble } from '@catchword/base/trouble';
+import type { RunKind } from '@catchword/catalog/run-types';
+import { type MissedTicks, tickName, tickTime } from '@catchword/catalog/tick';
 import cron from 'node-cron';
-import type { Clock } from '../../base/clock.ts';
-import { iso } from '../../base/iso-time.ts';
-import { repeat, type Service } from '../../base/lifecycle.ts';
-import { errorFields, type Logger } from '../../base/log.ts';
-import { createTrouble } from '../../base/trouble.ts';
-import type { RunKind } from '../../catalog/run-types.ts';
-import { type MissedTicks, tickName, tickTime } from '../../catalog/tick.ts';
 import { checkCron, dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
 
 /** The served ticks. Kept in the mirror (store/rows/served-ticks.ts), or in memory by a scheduler without a mirror. */

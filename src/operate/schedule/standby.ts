@@ -1,8 +1,8 @@
-import { withAbort } from '../../base/abort.ts';
-import type { Clock } from '../../base/clock.ts';
-import { hasCode, messageOf } from '../../base/errors.ts';
-import { repeat, type Service, serveUntil, startTogether } from '../../base/lifecycle.ts';
-import type { Logger } from '../../base/log.ts';
+import { withAbort } from '@catchword/base/abort';
+import type { Clock } from '@catchword/base/clock';
+import { hasCode, messageOf } from '@catchword/base/errors';
+import { repeat, type Service, serveUntil, startTogether } from '@catchword/base/lifecycle';
+import type { Logger } from '@catchword/base/log';
 import { holdLease } from '../../store/schema/lease.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store, type StoreOptions } from '../../store/store.ts';

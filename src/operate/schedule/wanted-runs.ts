@@ -1,7 +1,7 @@
-import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../base/log.ts';
-import { covers, type Run, type RunKind, type RunRequest } from '../../catalog/run-types.ts';
-import { tickTime } from '../../catalog/tick.ts';
+import type { Clock } from '@catchword/base/clock';
+import type { Logger } from '@catchword/base/log';
+import { covers, type Run, type RunKind, type RunRequest } from '@catchword/catalog/run-types';
+import { tickTime } from '@catchword/catalog/tick';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetFutureTicks } from './scheduler.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { type BucketSum, SinkError } from '../sink.ts';
-import { bucketOf, createSums } from '../store-digest.ts';
+import { type BucketSum, SinkError } from '@catchword/sink-kit/sink';
+import { bucketOf, createSums } from '@catchword/sink-kit/store-digest';
 import {
   alike,
   book,

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
+import { systemClock } from '@catchword/base/clock';
+import { messageOf } from '@catchword/base/errors';
+import type { Mark, Sink, StoredProduct } from '@catchword/sink-kit/sink';
+import { bucketOf } from '@catchword/sink-kit/store-digest';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
 import { isSameView, legOf } from '../../store/rows/sink-legs.ts';
 import { remaining } from '../../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../../store/schema/sink-tables.ts';
 import { checkText } from '../check-text.ts';
-import type { Mark, Sink, StoredProduct } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { WHOLE } from '../store-contents.ts';
-import { bucketOf } from '../store-digest.ts';
-import { withTimeout } from '../with-timeout.ts';
 import { type Harness, openHarness, SINK_NAME, type Version } from './harness.ts';
 import type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
 

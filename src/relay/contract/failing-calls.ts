@@ -1,4 +1,4 @@
-import { type Sink, SinkError } from '../sink.ts';
+import { type Sink, SinkError } from '@catchword/sink-kit/sink';
 import { smallBatches } from './harness.ts';
 
 /** Lets calls of a sink fail. @param fate of the nth call: it fails before it is carried out, or after it */

@@ -1,9 +1,9 @@
-import { CatchwordError } from '../../base/errors.ts';
-import type { SinkSetting } from '../../settings/config.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { SinkSetting } from '@catchword/settings/config';
+import type { Mark, Sink } from '@catchword/sink-kit/sink';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
 import { KINDS } from '../kinds/kinds.ts';
-import type { Mark, Sink } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
-import { withTimeout } from '../with-timeout.ts';
 import { sinkChecks } from './checks.ts';
 import { isOfContract } from './harness.ts';
 

@@ -1,11 +1,11 @@
+import type { SinkKind } from '@catchword/sink-kit/sink-kind';
+import { natsKind } from '@catchword/sink-nats/nats-kind';
+import { redisKind } from '@catchword/sink-redis/redis-kind';
+import { s3Kind } from '@catchword/sink-s3/s3-kind';
+import { mysqlKind } from '@catchword/sink-sql/mysql/mysql-kind';
+import { postgresKind } from '@catchword/sink-sql/postgres/postgres-kind';
 import { jsonlKind } from './jsonl/jsonl-kind.ts';
 import { moduleKind } from './module/module-kind.ts';
-import { mysqlKind } from './mysql/mysql-kind.ts';
-import { natsKind } from './nats/nats-kind.ts';
-import { postgresKind } from './postgres/postgres-kind.ts';
-import { redisKind } from './redis/redis-kind.ts';
-import { s3Kind } from './s3/s3-kind.ts';
-import type { SinkKind } from './sink-kind.ts';
 import { webhookKind } from './webhook/webhook-kind.ts';
 
 /** Every kind of store, in the order of documents: what it says of itself, and what loads its sink. */
@@ -13,11 +13,11 @@ import { webhookKind } from './webhook/webhook-kind.ts';
 export const KINDS: Readonly<Record<string, SinkKind>> = {
   jsonl: { ...jsonlKind, load: async () => (await import('./jsonl/jsonl-sink.ts')).createJsonlSink },
   webhook: { ...webhookKind, load: async () => (await import('./webhook/webhook-sink.ts')).createWebhookSink },
-  postgres: { ...postgresKind, load: async () => (await import('./postgres/postgres-sink.ts')).createPostgresSink },
-  mysql: { ...mysqlKind, load: async () => (await import('./mysql/mysql-sink.ts')).createMysqlSink },
-  redis: { ...redisKind, load: async () => (await import('./redis/redis-sink.ts')).createRedisSink },
-  nats: { ...natsKind, load: async () => (await import('./nats/nats-sink.ts')).createNatsSink },
-  s3: { ...s3Kind, load: async () => (await import('./s3/s3-sink.ts')).createS3Sink },
+  postgres: { ...postgresKind, load: async () => (await import('@catchword/sink-sql/postgres/postgres-sink')).createPostgresSink },
+  mysql: { ...mysqlKind, load: async () => (await import('@catchword/sink-sql/mysql/mysql-sink')).createMysqlSink },
+  redis: { ...redisKind, load: async () => (await import('@catchword/sink-redis/redis-sink')).createRedisSink },
+  nats: { ...natsKind, load: async () => (await import('@catchword/sink-nats/nats-sink')).createNatsSink },
+  s3: { ...s3Kind, load: async () => (await import('@catchword/sink-s3/s3-sink')).createS3Sink },
   module: moduleKind,
 };
 

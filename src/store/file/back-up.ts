@@ -1,8 +1,8 @@
 import { constants, lstatSync, realpathSync, renameSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { syncDirectory } from '../../base/durable-names.ts';
-import { usageError } from '../../base/errors.ts';
-import { holdFile, NO_LOCKS } from '../../base/file-lock.ts';
+import { syncDirectory } from '@catchword/base/durable-names';
+import { usageError } from '@catchword/base/errors';
+import { holdFile, NO_LOCKS } from '@catchword/base/file-lock';
 import { backupFailed, type Copied, removeCopy } from './copy-mirror.ts';
 import { type Copy, copyInterrupted } from './copy-subprocess.ts';
 import { nameOf } from './inode-check.ts';

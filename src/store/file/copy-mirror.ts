@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
 import BetterSqlite, { type Database } from 'better-sqlite3';
-import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { LAST_SEQ } from '../rows/changes.ts';
 import { createQueries, type Queries } from '../schema/queries.ts';
 import { openSqlite } from '../schema/statements.ts';

@@ -1,5 +1,5 @@
-import { toAnswer } from '../../base/errors.ts';
-import { refuseDebugger, STOP_SIGNALS } from '../../base/lifecycle.ts';
+import { toAnswer } from '@catchword/base/errors';
+import { refuseDebugger, STOP_SIGNALS } from '@catchword/base/lifecycle';
 import { copyMirror } from './copy-mirror.ts';
 import { isSound } from './inode-check.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type Answer, CatchwordError, fromAnswer } from '../../base/errors.ts';
+import { type Answer, CatchwordError, fromAnswer } from '@catchword/base/errors';
 import { type Copied, copyMirror } from './copy-mirror.ts';
 import type { CheckContent } from './inode-check.ts';
 

@@ -1,9 +1,9 @@
 import { renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { syncDirectory } from '@catchword/base/durable-names';
+import { CatchwordError } from '@catchword/base/errors';
+import { requireForcedExit } from '@catchword/base/forced-exit';
 import BetterSqlite, { type Database } from 'better-sqlite3';
-import { syncDirectory } from '../../base/durable-names.ts';
-import { CatchwordError } from '../../base/errors.ts';
-import { requireForcedExit } from '../../base/forced-exit.ts';
 import { openSqlite } from '../schema/statements.ts';
 import { COMPANIONS, lookAt } from './mirror-path.ts';
 

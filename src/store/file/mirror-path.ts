@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeDirectory, syncDirectory } from '../../base/durable-names.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../../base/errors.ts';
+import { makeDirectory, syncDirectory } from '@catchword/base/durable-names';
+import { CatchwordError, messageOf, systemCodeOf } from '@catchword/base/errors';
 
 /*
  * Where the mirror's files are, and who may use them. POSIX drops every lock that a process holds on a file as soon as the

@@ -1,11 +1,11 @@
 import { constants, readFileSync, readlinkSync, realpathSync, statfsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CatchwordError, messageOf, systemCodeOf } from '@catchword/base/errors';
+import { explainMissing } from '@catchword/base/missing-package';
+import { PACKAGE } from '@catchword/base/version';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { CatchwordError, messageOf, systemCodeOf } from '../../base/errors.ts';
-import { explainMissing } from '../../base/missing-package.ts';
-import { PACKAGE } from '../../version.ts';
 import { drizzle, migrate } from '../schema/drizzle.ts';
 import { ensureProductViews } from '../schema/product-views.ts';
 import { openSqlite, preparedOnce } from '../schema/statements.ts';

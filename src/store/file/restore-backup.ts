@@ -1,8 +1,8 @@
 import { chmodSync, chownSync, linkSync, renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { makeDirectory, syncDirectory } from '@catchword/base/durable-names';
+import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from '@catchword/base/errors';
 import BetterSqlite from 'better-sqlite3';
-import { makeDirectory, syncDirectory } from '../../base/durable-names.ts';
-import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from '../../base/errors.ts';
 import { createSinkReader, type SinkRow } from '../rows/sink-rows.ts';
 import { createSourceReader } from '../rows/source-state.ts';
 import { createSinkRequests, createSinkWriter, type NamedSink } from '../rows/write-sinks.ts';

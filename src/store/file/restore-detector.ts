@@ -1,5 +1,5 @@
+import { CatchwordError } from '@catchword/base/errors';
 import BetterSqlite from 'better-sqlite3';
-import { CatchwordError } from '../../base/errors.ts';
 import { eraSql, LAST_SEQ } from '../rows/changes.ts';
 import type { Queries } from '../schema/queries.ts';
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../../base/clock.ts';
-import { isMirrorLost } from '../../base/errors.ts';
-import { repeat, type Service } from '../../base/lifecycle.ts';
+import type { Clock } from '@catchword/base/clock';
+import { isMirrorLost } from '@catchword/base/errors';
+import { repeat, type Service } from '@catchword/base/lifecycle';
 import type { Store } from '../store.ts';
 
 /** How often a process that does not write checks that its mirror was not replaced. */

@@ -1,5 +1,5 @@
-import { revertMembers } from '../../catalog/content.ts';
-import { objectMembers, objectText } from '../../catalog/json-text.ts';
+import { revertMembers } from '@catchword/catalog/content';
+import { objectMembers, objectText } from '@catchword/catalog/json-text';
 import type { ChangeRow, HeadedChange } from '../rows/changes.ts';
 import type { Reader } from '../schema/reader.ts';
 

@@ -1,5 +1,5 @@
-import { isPlain } from '../../base/plain.ts';
-import { type EventSpan, eventText, idStart, type RecordedChange, timeText } from '../../catalog/event.ts';
+import { isPlain } from '@catchword/base/plain';
+import { type EventSpan, eventText, idStart, type RecordedChange, timeText } from '@catchword/catalog/event';
 import type { Reader } from '../schema/reader.ts';
 import type { LineHead, LineRange } from './made-lines.ts';
 

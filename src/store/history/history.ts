@@ -1,9 +1,9 @@
-import { CatchwordError } from '../../base/errors.ts';
-import { revertMembers } from '../../catalog/content.ts';
-import type { RecordedChange } from '../../catalog/event.ts';
-import { type Fields, named, storedOf } from '../../catalog/field-values.ts';
-import { objectMembers, objectText } from '../../catalog/json-text.ts';
-import type { ChangeFilter, RunKind } from '../../catalog/run-types.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { revertMembers } from '@catchword/catalog/content';
+import type { RecordedChange } from '@catchword/catalog/event';
+import { type Fields, named, storedOf } from '@catchword/catalog/field-values';
+import { objectMembers, objectText } from '@catchword/catalog/json-text';
+import type { ChangeFilter, RunKind } from '@catchword/catalog/run-types';
 import type { ChangeRow, HeadedChange } from '../rows/changes.ts';
 import type { ProductRow } from '../rows/product-rows.ts';
 import type { Reader } from '../schema/reader.ts';

@@ -1,4 +1,4 @@
-import { eventId, incarnationOf } from '../../catalog/event.ts';
+import { eventId, incarnationOf } from '@catchword/catalog/event';
 import type { Reader } from '../schema/reader.ts';
 
 /*

@@ -1,5 +1,5 @@
-import type { EventSpan } from '../../catalog/event.ts';
-import type { RunKind } from '../../catalog/run-types.ts';
+import type { EventSpan } from '@catchword/catalog/event';
+import type { RunKind } from '@catchword/catalog/run-types';
 import { eraSql, NEWEST } from '../rows/changes.ts';
 import type { Queries } from '../schema/queries.ts';
 

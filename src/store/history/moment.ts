@@ -1,5 +1,5 @@
-import { CatchwordError, usageError } from '../../base/errors.ts';
-import { iso, parseIsoTime } from '../../base/iso-time.ts';
+import { CatchwordError, usageError } from '@catchword/base/errors';
+import { iso, parseIsoTime } from '@catchword/base/iso-time';
 import type { Reader } from '../schema/reader.ts';
 import { pruned, requireKnownSeq } from './history.ts';
 

@@ -1,5 +1,5 @@
-import { usageError } from '../../base/errors.ts';
-import { isbnForms } from '../../base/isbn.ts';
+import { usageError } from '@catchword/base/errors';
+import { isbnForms } from '@catchword/base/isbn';
 import { LISTED, type SearchHit } from '../rows/product-rows.ts';
 import type { Queries } from '../schema/queries.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { RecordedChange } from '../../catalog/event.ts';
-import { objectMembers } from '../../catalog/json-text.ts';
-import { type ChangeFilter, CHANGE_OPS as OPS } from '../../catalog/run-types.ts';
+import type { RecordedChange } from '@catchword/catalog/event';
+import { objectMembers } from '@catchword/catalog/json-text';
+import { type ChangeFilter, CHANGE_OPS as OPS } from '@catchword/catalog/run-types';
 import { inRange, listed, type Queries, type Range } from '../schema/queries.ts';
 
 /** One record of the change log. */

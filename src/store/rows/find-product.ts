@@ -1,5 +1,5 @@
-import { CatchwordError } from '../../base/errors.ts';
-import { isbnForms } from '../../base/isbn.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import { isbnForms } from '@catchword/base/isbn';
 import type { Reader } from '../schema/reader.ts';
 import type { ProductRow } from './product-rows.ts';
 

@@ -1,4 +1,4 @@
-import type { KnownProducts, Neighbours } from '../../catalog/unchanged-page.ts';
+import type { KnownProducts, Neighbours } from '@catchword/catalog/unchanged-page';
 import { createQueries } from '../schema/queries.ts';
 import { openSqlite } from '../schema/statements.ts';
 import { createReadTransaction } from '../schema/transaction.ts';

@@ -1,7 +1,7 @@
+import { STORED, type Stored, SUMMARY, type Summary } from '@catchword/catalog/fields';
+import { type PageItems, ROW } from '@catchword/catalog/page-items';
+import type { Product } from '@catchword/catalog/product';
 import BetterSqlite from 'better-sqlite3';
-import { STORED, type Stored, SUMMARY, type Summary } from '../../catalog/fields.ts';
-import { type PageItems, ROW } from '../../catalog/page-items.ts';
-import type { Product } from '../../catalog/product.ts';
 import { listed, type Queries } from '../schema/queries.ts';
 import type { products } from '../schema/schema.ts';
 

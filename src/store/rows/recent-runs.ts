@@ -1,4 +1,4 @@
-import { CHANGE_OPS, type ChangeOp, type Run, type RunKind } from '../../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp, type Run, type RunKind } from '@catchword/catalog/run-types';
 import type { Queries } from '../schema/queries.ts';
 
 /** A run that has ended by itself. */

@@ -1,4 +1,4 @@
-import type { IdSet } from '../../catalog/id-set.ts';
+import type { IdSet } from '@catchword/catalog/id-set';
 import { listed, type Queries } from '../schema/queries.ts';
 import type { ChangeWriter, NewChange } from './changes.ts';
 import type { ProductReader, ProductRow, ProductWriter } from './product-rows.ts';

@@ -1,6 +1,5 @@
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import type { RejectedItem, Window } from '../../catalog/page-types.ts';
-import type { Doubt } from '../../catalog/reasons.ts';
+import type { RejectedItem, Window } from '@catchword/catalog/page-types';
+import type { Doubt } from '@catchword/catalog/reasons';
 import type {
   ChangeOp,
   Evidence,
@@ -11,7 +10,8 @@ import type {
   RunKind,
   RunState,
   Unusual,
-} from '../../catalog/run-types.ts';
+} from '@catchword/catalog/run-types';
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { getTableColumns, sql } from '../schema/drizzle.ts';
 import { inRange, onFirstUse, type Queries, type Range } from '../schema/queries.ts';
 import { COUNTS, checkpoints, passes, runs } from '../schema/schema.ts';

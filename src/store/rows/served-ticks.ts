@@ -1,5 +1,5 @@
-import type { RunKind } from '../../catalog/run-types.ts';
-import { tickName } from '../../catalog/tick.ts';
+import type { RunKind } from '@catchword/catalog/run-types';
+import { tickName } from '@catchword/catalog/tick';
 import type { Queries } from '../schema/queries.ts';
 import type { Transact } from '../schema/transaction.ts';
 

@@ -1,6 +1,6 @@
+import type { RecordedChange } from '@catchword/catalog/event';
+import type { ChangeOp } from '@catchword/catalog/run-types';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import type { RecordedChange } from '../../catalog/event.ts';
-import type { ChangeOp } from '../../catalog/run-types.ts';
 import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
 import {

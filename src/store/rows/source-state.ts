@@ -1,7 +1,7 @@
-import { LONGEST_PAUSE_MS, laterPause, type Pause, pauseAt } from '../../base/clock.ts';
-import type { SourceIdentity } from '../../catalog/source-identity.ts';
-import type { LearnedRate } from '../../pace/learned-rate.ts';
-import type { Reserve } from '../../pace/pacer.ts';
+import { LONGEST_PAUSE_MS, laterPause, type Pause, pauseAt } from '@catchword/base/clock';
+import type { SourceIdentity } from '@catchword/catalog/source-identity';
+import type { LearnedRate } from '@catchword/pace/learned-rate';
+import type { Reserve } from '@catchword/pace/pacer';
 import type { Clocks } from '../../proof/watermark.ts';
 import type { Queries } from '../schema/queries.ts';
 import type { Transact } from '../schema/transaction.ts';

@@ -1,6 +1,6 @@
+import type { RejectedItem, Window } from '@catchword/catalog/page-types';
+import type { Evidence, InPart, ListEvidence, Run, RunCounts, Unusual } from '@catchword/catalog/run-types';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import type { RejectedItem, Window } from '../../catalog/page-types.ts';
-import type { Evidence, InPart, ListEvidence, Run, RunCounts, Unusual } from '../../catalog/run-types.ts';
 import type { Clocks } from '../../proof/watermark.ts';
 import { eq } from '../schema/drizzle.ts';
 import type { Queries } from '../schema/queries.ts';

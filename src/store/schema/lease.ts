@@ -1,10 +1,10 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Clock } from '../../base/clock.ts';
-import { CatchwordError, messageOf } from '../../base/errors.ts';
-import { holdFile, isFileHeld } from '../../base/file-lock.ts';
-import type { Logger } from '../../base/log.ts';
-import { createTrouble } from '../../base/trouble.ts';
+import type { Clock } from '@catchword/base/clock';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
+import { holdFile, isFileHeld } from '@catchword/base/file-lock';
+import type { Logger } from '@catchword/base/log';
+import { createTrouble } from '@catchword/base/trouble';
 import type { Queries } from './queries.ts';
 import type { StartedSettings } from './started-settings.ts';
 import type { Transact } from './transaction.ts';

@@ -1,5 +1,5 @@
+import { type Field, MEMBER, PRICE_FIELDS, READ, STORED } from '@catchword/catalog/fields';
 import type { Database } from 'better-sqlite3';
-import { type Field, MEMBER, PRICE_FIELDS, READ, STORED } from '../../catalog/fields.ts';
 
 /*
  * The views of products: what users may rely on. They are made of the table of fields when a mirror is opened for writing,

@@ -1,5 +1,5 @@
-import type { Doubt, Reason } from '../../catalog/reasons.ts';
-import { CHANGE_OPS, type Evidence, type Unusual } from '../../catalog/run-types.ts';
+import type { Doubt, Reason } from '@catchword/catalog/reasons';
+import { CHANGE_OPS, type Evidence, type Unusual } from '@catchword/catalog/run-types';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*

@@ -1,5 +1,5 @@
+import { CatchwordError, hasCode } from '@catchword/base/errors';
 import BetterSqlite, { type Database } from 'better-sqlite3';
-import { CatchwordError, hasCode } from '../../base/errors.ts';
 import type { FileGuard } from '../file/file-guard.ts';
 import { busy } from '../file/mirror-path.ts';
 import { isOtherSchema, type RestoreDetector } from '../file/restore-detector.ts';

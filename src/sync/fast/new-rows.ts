@@ -1,5 +1,5 @@
-import { isPlain } from '../../base/plain.ts';
-import type { PageItems } from '../../catalog/page-items.ts';
+import { isPlain } from '@catchword/base/plain';
+import type { PageItems } from '@catchword/catalog/page-items';
 import type { Reader } from '../../store/schema/reader.ts';
 import type { RunSettings } from '../run-settings.ts';
 

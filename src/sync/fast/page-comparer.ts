@@ -1,6 +1,6 @@
-import { CatchwordError } from '../../base/errors.ts';
-import type { FetchTask, Page } from '../../catalog/page-types.ts';
-import { isProbablyKnown, unchangedPage } from '../../catalog/unchanged-page.ts';
+import { CatchwordError } from '@catchword/base/errors';
+import type { FetchTask, Page } from '@catchword/catalog/page-types';
+import { isProbablyKnown, unchangedPage } from '@catchword/catalog/unchanged-page';
 import { type KnownProductsFile, openKnownProducts } from '../../store/rows/known-products.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
-import { CatchwordError, fromAnswer } from '../../base/errors.ts';
-import { type Service, THREAD_LIMITS } from '../../base/lifecycle.ts';
-import type { FetchTask, Page } from '../../catalog/page-types.ts';
-import { pageOf } from '../../catalog/validate-page.ts';
-import type { ValidatePage } from '../../queue/queue-port.ts';
+import { CatchwordError, fromAnswer } from '@catchword/base/errors';
+import { type Service, THREAD_LIMITS } from '@catchword/base/lifecycle';
+import type { FetchTask, Page } from '@catchword/catalog/page-types';
+import { pageOf } from '@catchword/catalog/validate-page';
+import type { ValidatePage } from '@catchword/queue/queue-port';
 import type { FromPageWorker, ToPageWorker } from './page-worker.ts';
 
 /** Compiled. */

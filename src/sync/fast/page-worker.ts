@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Answer, toAnswer } from '../../base/errors.ts';
-import type { FetchTask, Page } from '../../catalog/page-types.ts';
-import { pageOf } from '../../catalog/validate-page.ts';
+import { type Answer, toAnswer } from '@catchword/base/errors';
+import type { FetchTask, Page } from '@catchword/catalog/page-types';
+import { pageOf } from '@catchword/catalog/validate-page';
 import { createBinaryJson } from '../../store/history/binary-json.ts';
 import { createPageComparer } from './page-comparer.ts';
 

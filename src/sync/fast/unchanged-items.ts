@@ -1,5 +1,5 @@
-import { isPlain } from '../../base/plain.ts';
-import type { Matched, Page } from '../../catalog/page-types.ts';
+import { isPlain } from '@catchword/base/plain';
+import type { Matched, Page } from '@catchword/catalog/page-types';
 import type { Reader } from '../../store/schema/reader.ts';
 import { mayBeDeleted } from '../judge-item.ts';
 import type { RunSettings } from '../run-settings.ts';

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
+import { usageError } from '@catchword/base/errors';
+import { type CredentialSubmission, checkSubmission, KEYS } from 'catchword-client/credentials/submission';
 import { CsvError, parse } from 'csv-parse';
-import { usageError } from '../../../base/errors.ts';
-import { type CredentialSubmission, checkSubmission, KEYS } from '../../../client/credentials/submission.ts';
 
 /** Characters. A quote that is not closed would make one row of the whole file. */
 const MAX_ROW = 2 ** 20;

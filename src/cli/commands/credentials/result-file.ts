@@ -3,12 +3,12 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { type FileHandle, open, realpath, rm, stat } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { renameDurably } from '@catchword/base/durable-names';
+import { usageError } from '@catchword/base/errors';
+import { holdFile, NO_LOCKS } from '@catchword/base/file-lock';
+import type { Source } from '@catchword/base/input-stream';
+import type { CredentialResult, CredentialSubmission } from 'catchword-client/credentials/submission';
 import { stringify } from 'csv-stringify/sync';
-import { renameDurably } from '../../../base/durable-names.ts';
-import { usageError } from '../../../base/errors.ts';
-import { holdFile, NO_LOCKS } from '../../../base/file-lock.ts';
-import type { Source } from '../../../base/input-stream.ts';
-import type { CredentialResult, CredentialSubmission } from '../../../client/credentials/submission.ts';
 
 export type ResultFormat = 'csv' | 'ndjson';
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
+import { CatchwordError, EXIT, messageOf, systemCodeOf, usageError } from '@catchword/base/errors';
+import { sourceUntil } from '@catchword/base/input-stream';
+import { verifyInBatches } from 'catchword-client/credentials/credentials';
+import { MAX_CREDENTIALS } from 'catchword-client/credentials/submission';
 import { Command } from 'commander';
-import { CatchwordError, EXIT, messageOf, systemCodeOf, usageError } from '../../../base/errors.ts';
-import { sourceUntil } from '../../../base/input-stream.ts';
-import { verifyInBatches } from '../../../client/credentials/credentials.ts';
-import { MAX_CREDENTIALS } from '../../../client/credentials/submission.ts';
 import { count, plural } from '../../../report/text.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import type { JsonOption } from '../shared/output-format.ts';

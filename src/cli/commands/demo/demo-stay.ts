@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { serveUntil, startTogether } from '../../../base/lifecycle.ts';
-import { createLog } from '../../../base/log.ts';
+import { serveUntil, startTogether } from '@catchword/base/lifecycle';
+import { createLog } from '@catchword/base/log';
+import { introduction } from '@catchword/sandbox/introduction';
+import { SANDBOX_DEFAULTS } from '@catchword/sandbox/options';
+import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { plural } from '../../../report/text.ts';
-import { introduction } from '../../../sandbox/introduction.ts';
-import { SANDBOX_DEFAULTS } from '../../../sandbox/options.ts';
-import { startSandbox } from '../../../sandbox/sandbox-server.ts';
 import { startDaemon } from '../../roles/roles.ts';
 import { checkedSettings } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';

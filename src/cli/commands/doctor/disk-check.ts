@@ -1,5 +1,5 @@
+import type { Config } from '@catchword/settings/config';
 import { count, size } from '../../../report/text.ts';
-import type { Config } from '../../../settings/config.ts';
 import { type Disk, diskOf } from '../../../store/file/open-mirror-file.ts';
 import type { Store } from '../../../store/store.ts';
 import { withMirror } from '../../roles/open-mirror.ts';

@@ -1,17 +1,17 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { messageOf, systemCodeOf } from '@catchword/base/errors';
+import { proxyFor } from '@catchword/base/proxy';
+import { sourceId, sourceIdentity } from '@catchword/catalog/source-identity';
+import { type Config, requireSource, type SinkSetting, type SourceConfig } from '@catchword/settings/config';
+import { unknownSettings } from '@catchword/settings/unknown-settings';
+import type { Mark } from '@catchword/sink-kit/sink';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
 import { Command } from 'commander';
-import { messageOf, systemCodeOf } from '../../../base/errors.ts';
-import { proxyFor } from '../../../base/proxy.ts';
-import { sourceId, sourceIdentity } from '../../../catalog/source-identity.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { requireOwnMark } from '../../../relay/resume-position.ts';
-import type { Mark } from '../../../relay/sink.ts';
 import { type SinkConfig, sinkConfig, sinkConfigs } from '../../../relay/sink-config.ts';
-import { withTimeout } from '../../../relay/with-timeout.ts';
 import { type Colours, plural, size } from '../../../report/text.ts';
-import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../../settings/config.ts';
-import { unknownSettings } from '../../../settings/unknown-settings.ts';
 import { completeText } from '../../../shown/status-text.ts';
 import { stateOf } from '../../../state/mirror-state.ts';
 import { lookAt } from '../../../store/file/mirror-path.ts';
@@ -96,9 +96,9 @@ function examineProxies(config: Config, sinks: readonly SinkSetting[]): Finding[
 
 async function checkRedis({ redisUrl, baseUrl, apiKey, ...config }: Config): Promise<Result> {
   if (redisUrl === undefined) return ok('not used (REDIS_URL is not set)');
-  const { checkRedis: check } = await import('../../../queue/bullmq/check-redis.ts');
+  const { checkRedis: check } = await import('@catchword/queue-redis/check-redis');
   const { primary, silent } = await check(redisUrl);
-  const { PREFIX, queueNames } = await import('../../../queue/bullmq/jobs.ts');
+  const { PREFIX, queueNames } = await import('@catchword/queue-redis/jobs');
   const source = baseUrl === undefined || apiKey === undefined ? '' : sourceId({ ...config, baseUrl, apiKey });
   const { fetch, runs, apply } = queueNames({ source });
   const names = source === '' ? '' : `; queues ${fetch}, ${runs} and ${apply('MIRROR')}, prefix ${PREFIX}`;

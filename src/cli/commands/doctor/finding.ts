@@ -1,4 +1,4 @@
-import { CatchwordError, messageOf } from '../../../base/errors.ts';
+import { CatchwordError, messageOf } from '@catchword/base/errors';
 
 export interface Result {
   readonly level: 'ok' | 'note' | 'failed';

@@ -1,8 +1,8 @@
-import { createCatalogClient } from '../../../client/catalog-client.ts';
+import type { SourceConfig } from '@catchword/settings/config';
+import { createCatalogClient } from 'catchword-client/catalog-client';
 import { deltaFrom } from '../../../proof/watermark.ts';
 import { reasonText } from '../../../report/reason-text.ts';
 import { count, duration, plural, SKEW_MS, time } from '../../../report/text.ts';
-import type { SourceConfig } from '../../../settings/config.ts';
 import { findProduct } from '../../../store/rows/find-product.ts';
 import type { Store } from '../../../store/store.ts';
 import { createSourceProbe, type SourceProbe } from '../../../sync/source-checks.ts';

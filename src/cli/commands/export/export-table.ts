@@ -1,9 +1,9 @@
+import { usageError } from '@catchword/base/errors';
+import { columnsOf, type Fields, partsOf } from '@catchword/catalog/field-values';
+import type { Part } from '@catchword/catalog/fields';
+import { objectMembers } from '@catchword/catalog/json-text';
+import { CATALOG, type Column, KEY, partColumns, type Row, type Table } from '@catchword/catalog/table-columns';
 import { stringify } from 'csv-stringify/sync';
-import { usageError } from '../../../base/errors.ts';
-import { columnsOf, type Fields, partsOf } from '../../../catalog/field-values.ts';
-import type { Part } from '../../../catalog/fields.ts';
-import { objectMembers } from '../../../catalog/json-text.ts';
-import { CATALOG, type Column, KEY, partColumns, type Row, type Table } from '../../../catalog/table-columns.ts';
 import { isFieldList } from '../../../view/field-list.ts';
 
 /** The text of a string, the JSON of any other value: numbers keep their digits. */

@@ -1,17 +1,17 @@
-import type { CatchwordError } from '../../../base/errors.ts';
-import { channelConfig } from '../../../operate/incidents/channel-config.ts';
-import { checkCron } from '../../../operate/schedule/due.ts';
-import { sinkConfigs } from '../../../relay/sink-config.ts';
+import type { CatchwordError } from '@catchword/base/errors';
 import {
   type Config,
   type ReadSettings,
   readSettings,
   type SourceConfig,
   settingsError,
-} from '../../../settings/config.ts';
-import type { Environment } from '../../../settings/environment.ts';
-import { OPTIONS, type Option } from '../../../settings/option-table.ts';
-import { unknownSettings } from '../../../settings/unknown-settings.ts';
+} from '@catchword/settings/config';
+import type { Environment } from '@catchword/settings/environment';
+import { OPTIONS, type Option } from '@catchword/settings/option-table';
+import { unknownSettings } from '@catchword/settings/unknown-settings';
+import { channelConfig } from '../../../operate/incidents/channel-config.ts';
+import { checkCron } from '../../../operate/schedule/due.ts';
+import { sinkConfigs } from '../../../relay/sink-config.ts';
 import { openMirrorIfSound } from '../../roles/open-mirror.ts';
 import type { CommandContext } from './command-context.ts';
 import { colours } from './output-format.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../base/clock.ts';
-import type { Input } from '../../../base/input-stream.ts';
-import type { DotEnv, Environment } from '../../../settings/environment.ts';
+import type { Clock } from '@catchword/base/clock';
+import type { Input } from '@catchword/base/input-stream';
+import type { DotEnv, Environment } from '@catchword/settings/environment';
 
 /** The process that runs a command. */
 export interface ProcessContext extends Input {

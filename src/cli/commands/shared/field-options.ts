@@ -1,6 +1,6 @@
+import { messageOf, usageError } from '@catchword/base/errors';
+import { type Input, readText } from '@catchword/base/input-stream';
 import type { Command } from 'commander';
-import { messageOf, usageError } from '../../../base/errors.ts';
-import { type Input, readText } from '../../../base/input-stream.ts';
 
 /** The fields of a record to write, as the command line gives them. */
 export interface FieldsInput {

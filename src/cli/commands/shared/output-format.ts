@@ -1,9 +1,9 @@
 import { once } from 'node:events';
+import { usageError } from '@catchword/base/errors';
+import { parseIsoTime } from '@catchword/base/iso-time';
+import { printable, printableColoured, printableLines } from '@catchword/base/printable';
+import { wholeNumber as readWholeNumber } from '@catchword/base/whole-number';
 import pc from 'picocolors';
-import { usageError } from '../../../base/errors.ts';
-import { parseIsoTime } from '../../../base/iso-time.ts';
-import { printable, printableColoured, printableLines } from '../../../base/printable.ts';
-import { wholeNumber as readWholeNumber } from '../../../base/whole-number.ts';
 import type { Colours } from '../../../report/text.ts';
 import type { CommandContext, ProcessContext } from './command-context.ts';
 

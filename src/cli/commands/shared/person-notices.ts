@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import { createLog, type Logger, type LogSettings, type Tell } from '../../../base/log.ts';
+import { createLog, type Logger, type LogSettings, type Tell } from '@catchword/base/log';
 import { checkPause } from '../../../operate/decisions/check-pause.ts';
 import { time } from '../../../report/text.ts';
 import type { Store } from '../../../store/store.ts';

@@ -1,9 +1,9 @@
-import { limitOf } from '../../../catalog/product-limit.ts';
+import { limitOf } from '@catchword/catalog/product-limit';
+import { type Config, settingsError } from '@catchword/settings/config';
 import { requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { whyHeld } from '../../../relay/settle-view.ts';
 import { type Comparison, compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
 import type { Colours } from '../../../report/text.ts';
-import { type Config, settingsError } from '../../../settings/config.ts';
 import { type Moment, seqOf } from '../../../store/history/moment.ts';
 import { legOf } from '../../../store/rows/sink-legs.ts';
 import type { Store } from '../../../store/store.ts';

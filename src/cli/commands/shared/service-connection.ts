@@ -1,9 +1,9 @@
+import { messageOf } from '@catchword/base/errors';
+import { sourceAddress, sourceId } from '@catchword/catalog/source-identity';
+import type { Pacer } from '@catchword/pace/pacer';
+import type { SourceConfig } from '@catchword/settings/config';
+import { type Connection, connect } from 'catchword-client/client-connection';
 import type { Command } from 'commander';
-import { messageOf } from '../../../base/errors.ts';
-import { sourceAddress, sourceId } from '../../../catalog/source-identity.ts';
-import { type Connection, connect } from '../../../client/client-connection.ts';
-import type { Pacer } from '../../../pace/pacer.ts';
-import type { SourceConfig } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
 import { KEEPS_PACE_ALONE, mirrorPacer } from '../../../sync/shared-pace.ts';
 import { openMirrorIfAny } from '../../roles/open-mirror.ts';
@@ -38,7 +38,7 @@ export async function openPace(
   const tell = toPerson(context);
   const { redisUrl } = config;
   if (redisUrl === undefined) return { pacer: mirrorPacer({ config, clock, tell }, mirror), close: () => {} };
-  const { connectTurns } = await import('../../../queue/bullmq/redis-pace.ts');
+  const { connectTurns } = await import('@catchword/queue-redis/redis-pace');
   const message = mirror === null ? KEEPS_PACE_ALONE : 'CATCHWORD_RATE_LIMIT is shared only in this mirror';
   const onGone = (reason: string): void => tell({ message, fields: { reason } });
   const turns = connectTurns({ redisUrl, source: sourceId(config) }, onGone);

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import type { SourceConfig } from '@catchword/settings/config';
 import type { SingleBar } from 'cli-progress';
 import { settlingText } from '../../../report/run-text.ts';
 import { count, duration } from '../../../report/text.ts';
-import type { SourceConfig } from '../../../settings/config.ts';
 import { type Copy, copyApart, copyHere } from '../../../store/file/copy-subprocess.ts';
 import type { Progress } from '../../../sync/execute-run.ts';
 import type { KeeperOptions } from '../../roles/pipeline.ts';

@@ -1,4 +1,4 @@
-import { usageError } from '../../../base/errors.ts';
+import { usageError } from '@catchword/base/errors';
 import type { Tried } from '../../../relay/contract/try-store.ts';
 import { secretsIn, sinkConfig } from '../../../relay/sink-config.ts';
 import { loadSettings } from './checked-settings.ts';

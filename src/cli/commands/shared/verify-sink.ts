@@ -1,5 +1,5 @@
-import { CatchwordError, EXIT, usageError } from '../../../base/errors.ts';
-import { printable } from '../../../base/printable.ts';
+import { CatchwordError, EXIT, usageError } from '@catchword/base/errors';
+import { printable } from '@catchword/base/printable';
 import type { SinkAction } from '../../../operate/decisions/decision-types.ts';
 import { covers, requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../../operate/decisions/submit-decision.ts';

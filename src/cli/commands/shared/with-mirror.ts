@@ -1,7 +1,7 @@
+import type { Config } from '@catchword/settings/config';
 import type { Command } from 'commander';
 import { settingDigests } from '../../../operate/setting-digests.ts';
 import { otherSettingsTexts, serversOf } from '../../../report/status-report.ts';
-import type { Config } from '../../../settings/config.ts';
 import { lookAt } from '../../../store/file/mirror-path.ts';
 import type { Store } from '../../../store/store.ts';
 import { withMirror } from '../../roles/open-mirror.ts';

@@ -1,6 +1,6 @@
+import { createHttpTarget, type Posted } from '@catchword/sink-kit/http-target';
+import { readOptions, wholeOption } from '@catchword/sink-kit/sink-options';
 import * as z from 'zod';
-import { createHttpTarget, type Posted } from '../../../relay/http-target.ts';
-import { readOptions, wholeOption } from '../../../relay/sink-options.ts';
 import type { ChannelFactory, ChannelSettings, Message, Send } from '../channel.ts';
 
 const OPTIONS = {

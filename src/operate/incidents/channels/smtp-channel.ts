@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
+import { distrustOf } from '@catchword/base/certificate';
+import { messageOf, systemCodeOf } from '@catchword/base/errors';
+import { unbracketed } from '@catchword/base/loopback';
+import { decoded } from '@catchword/base/percent-decode';
+import type { Hide } from '@catchword/base/redact';
+import { SinkError } from '@catchword/sink-kit/sink';
+import { readOptions } from '@catchword/sink-kit/sink-options';
+import { withTimeout } from '@catchword/sink-kit/with-timeout';
 import * as z from 'zod';
-import { distrustOf } from '../../../base/certificate.ts';
-import { messageOf, systemCodeOf } from '../../../base/errors.ts';
-import { unbracketed } from '../../../base/loopback.ts';
-import { decoded } from '../../../base/percent-decode.ts';
-import type { Hide } from '../../../base/redact.ts';
-import { SinkError } from '../../../relay/sink.ts';
-import { readOptions } from '../../../relay/sink-options.ts';
-import { withTimeout } from '../../../relay/with-timeout.ts';
 import type { ChannelFactory } from '../channel.ts';
 
 /*

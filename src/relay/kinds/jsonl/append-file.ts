@@ -1,9 +1,9 @@
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { makeDirectory, renameDurably, syncDirectory } from '../../../base/durable-names.ts';
-import { CatchwordError } from '../../../base/errors.ts';
-import { holderOf, holdFile, isFileHeld } from '../../../base/file-lock.ts';
-import { type Mark, SinkError } from '../../sink.ts';
+import { makeDirectory, renameDurably, syncDirectory } from '@catchword/base/durable-names';
+import { CatchwordError } from '@catchword/base/errors';
+import { holderOf, holdFile, isFileHeld } from '@catchword/base/file-lock';
+import { type Mark, SinkError } from '@catchword/sink-kit/sink';
 import { type LastEvent, readEnd, readState, secureEnd } from './read-tail.ts';
 
 /*

@@ -1,5 +1,5 @@
+import { pathOf, sizeOption, wholeOption } from '@catchword/sink-kit/sink-options';
 import * as z from 'zod';
-import { pathOf, sizeOption, wholeOption } from '../../sink-options.ts';
 
 /** Events in a file. */
 export const jsonlKind = {

@@ -1,9 +1,9 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { systemCodeOf } from '@catchword/base/errors';
+import { incarnationOf } from '@catchword/catalog/event';
+import { type Mark, SinkError } from '@catchword/sink-kit/sink';
+import { feederOf, markSchema } from '@catchword/sink-kit/stored-mark';
 import * as z from 'zod';
-import { systemCodeOf } from '../../../base/errors.ts';
-import { incarnationOf } from '../../../catalog/event.ts';
-import { type Mark, SinkError } from '../../sink.ts';
-import { feederOf, markSchema } from '../../stored-mark.ts';
 
 const FIRST_STEP = 64 * 1024;
 /** More than what a relay delivers between two confirmations. Bounds the work if nothing is confirmed, as after a replay. */

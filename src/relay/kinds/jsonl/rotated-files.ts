@@ -4,8 +4,8 @@ import { join, parse } from 'node:path';
 import { pipeline as pipeStreams, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { renameDurably } from '../../../base/durable-names.ts';
-import { sequenceText } from '../../../catalog/event.ts';
+import { renameDurably } from '@catchword/base/durable-names';
+import { sequenceText } from '@catchword/catalog/event';
 
 /** Lists the rotated files of `path`, by their name when not compressed. For a moment, a file exists in both forms. */
 async function rotatedFiles(path: string): Promise<Map<string, string[]>> {

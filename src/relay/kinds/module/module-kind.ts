@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { SinkFactory } from '../../sink.ts';
-import { pathOf } from '../../sink-options.ts';
-import type { SinkKind } from '../sink-kind.ts';
+import type { SinkFactory } from '@catchword/sink-kit/sink';
+import type { SinkKind } from '@catchword/sink-kit/sink-kind';
+import { pathOf } from '@catchword/sink-kit/sink-options';
 
 async function factoryOf(specifier: string): Promise<SinkFactory> {
   const { createSink } = (await import(specifier)) as { readonly createSink?: SinkFactory };

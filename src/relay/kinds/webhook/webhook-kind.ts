@@ -1,7 +1,7 @@
+import { hostUrls } from '@catchword/base/host-urls';
+import { decoded } from '@catchword/base/percent-decode';
+import { wholeOption } from '@catchword/sink-kit/sink-options';
 import * as z from 'zod';
-import { hostUrls } from '../../../base/host-urls.ts';
-import { decoded } from '../../../base/percent-decode.ts';
-import { wholeOption } from '../../sink-options.ts';
 
 /** A path without needless percent-encoding. */
 function spelled({ pathname }: URL): string {

@@ -1,7 +1,7 @@
-import { createHttpTarget, httpError } from '../../http-target.ts';
-import type { SinkFactory } from '../../sink.ts';
-import { readOptions } from '../../sink-options.ts';
-import { createTextSink } from '../connected-sink.ts';
+import { createTextSink } from '@catchword/sink-kit/connected-sink';
+import { createHttpTarget, httpError } from '@catchword/sink-kit/http-target';
+import type { SinkFactory } from '@catchword/sink-kit/sink';
+import { readOptions } from '@catchword/sink-kit/sink-options';
 import { webhookKind } from './webhook-kind.ts';
 
 /**
