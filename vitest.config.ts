@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { FAST_DIRECTORY } from './test/support/fast-directory.ts';
+import { FAST_DIRECTORY } from './packages/testing/src/fast-directory.ts';
 
 /** Tests that need a process of their own, because they measure its memory, or a disk from which programs can be run. */
 const ALONE = [
@@ -31,7 +31,7 @@ export default defineConfig({
     // A run ends, also on a terminal, unless it is asked for with --watch.
     watch: false,
     reporters: ['default', './test/support/closing-line.ts'],
-    globalSetup: ['test/support/build.ts', 'test/support/run-directory.ts'],
+    globalSetup: ['test/support/build.ts', 'packages/testing/src/run-directory.ts'],
     // Twice the cores of CI, because many tests wait.
     maxWorkers: 4,
     projects: [
@@ -40,7 +40,7 @@ export default defineConfig({
         test: {
           ...TESTS,
           name: 'shared',
-          include: ['test/**/*.test.ts'],
+          include: ['{test,packages/*/test}/**/*.test.ts'],
           exclude: ALONE,
           isolate: false,
           env: { ...ENV, TMPDIR: FAST_DIRECTORY },

@@ -6,8 +6,8 @@ import { PART_NAMES } from '@catchword/catalog/fields';
 import { createConnectionLife } from '@catchword/sink-kit/connection-scope';
 import { connect } from '@catchword/sink-sql/postgres/postgres-connection';
 import { ensureLayout, LAYOUT, resolveNames } from '@catchword/sink-sql/postgres/postgres-layout';
+import { programs } from '@catchword/testing/postgres';
 import pg from 'pg';
-import { programs } from '../test/support/postgres.ts';
 
 interface Product {
   readonly vbid: string;

@@ -13,9 +13,9 @@ import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import Database from 'better-sqlite3';
 import { table } from '../src/report/text.ts';
-import { redisAvailable, startRedis } from '../test/support/redis.ts';
 import {
   CLI,
   environment,

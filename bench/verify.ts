@@ -9,12 +9,12 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startPostgres } from '@catchword/testing/postgres';
+import { startProxy, type TcpProxy } from '@catchword/testing/proxy';
 import pg from 'pg';
 import { table } from '../src/report/text.ts';
 import { writeUnder } from '../src/store/schema/lease.ts';
 import { openStore, type Store } from '../src/store/store.ts';
-import { startPostgres } from '../test/support/postgres.ts';
-import { startProxy, type TcpProxy } from '../test/support/proxy.ts';
 import { CLI, inDirectory, peakBytes, print } from './process.ts';
 import { keyOf, setPrices } from './products.ts';
 

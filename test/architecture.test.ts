@@ -1,6 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { COLUMNS, ROWS } from '@catchword/catalog/fields';
 import { describe, expect, it } from 'vitest';
 import type * as z from 'zod';
@@ -18,52 +16,47 @@ import { RUN } from '../src/shown/shown-run.ts';
 import { SETTING } from '../src/shown/shown-setting.ts';
 import { SINK } from '../src/shown/shown-sink.ts';
 import { STATUS } from '../src/shown/shown-status.ts';
+import { SOURCES as files, importedSource, PACKAGES, sourceText } from './support/sources.ts';
 
-const SRC = fileURLToPath(new URL('../src', import.meta.url));
+const ROOT = new URL('..', import.meta.url);
 
 /** Rooms that every other one may import. */
-const COMMON = ['base', 'pace', 'version'];
+const COMMON = ['base', 'pace'];
 
-/** The rooms that a room may import from, besides itself and the common ones. */
+const KITS = ['sink-kit', 'sink-nats', 'sink-redis', 'sink-s3', 'sink-sql'];
+
+/** The rooms that a room of src may import from, besides itself and the common ones. The compiler keeps those of packages. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  base: [],
-  pace: [],
-  settings: [],
-  catalog: [],
   proof: ['catalog'],
-  xml: [],
-  client: ['catalog', 'settings', 'xml'],
   store: ['catalog', 'proof'],
   state: ['catalog', 'store'],
-  queue: ['catalog'],
   view: ['catalog', 'store'],
-  relay: ['catalog', 'settings', 'store', 'view'],
-  report: ['catalog', 'proof', 'relay', 'settings', 'state', 'store', 'view'],
-  shown: ['catalog', 'operate', 'relay', 'report', 'settings', 'state', 'store'],
+  relay: ['catalog', 'settings', 'store', 'view', ...KITS],
+  report: ['catalog', 'proof', 'relay', 'settings', 'sink-kit', 'state', 'store', 'view'],
+  shown: ['catalog', 'operate', 'relay', 'report', 'settings', 'sink-kit', 'state', 'store'],
   sync: ['catalog', 'client', 'proof', 'queue', 'settings', 'store'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
-  operate: ['catalog', 'relay', 'report', 'settings', 'state', 'store', 'sync'],
+  operate: ['catalog', 'relay', 'report', 'settings', 'sink-kit', 'state', 'store', 'sync'],
   http: ['catalog', 'events', 'operate', 'report', 'shown', 'state', 'store', 'view'],
   events: ['catalog'],
   mirror: ['catalog', 'events', 'state', 'store', 'view'],
-  sandbox: ['xml'],
   cli: ['*'],
 };
 
-/** Packages that only these rooms may import. */
+/** Packages that only these rooms of src may import. Those of `packages` have their own manifests, which Biome checks. */
 const ONLY_IN: Record<string, readonly string[]> = {
-  'better-sqlite3': ['base', 'store', 'view'],
+  'better-sqlite3': ['store', 'view'],
   'drizzle-orm': ['store'],
-  undici: ['base', 'client', 'relay'],
-  bullmq: ['queue'],
-  ioredis: ['base', 'queue', 'relay'],
-  pg: ['relay'],
-  mariadb: ['relay'],
-  '@nats-io/jetstream': ['relay'],
-  '@nats-io/transport-node': ['relay'],
+  undici: [],
+  bullmq: [],
+  ioredis: [],
+  pg: [],
+  mariadb: [],
+  '@nats-io/jetstream': [],
+  '@nats-io/transport-node': [],
   standardwebhooks: [],
   nodemailer: ['operate'],
-  '@rgrove/parse-xml': ['xml'],
+  '@rgrove/parse-xml': [],
   'node-cron': ['operate'],
   croner: ['operate'],
   fastify: ['http'],
@@ -76,9 +69,9 @@ const ONLY_IN: Record<string, readonly string[]> = {
   '@opentelemetry/exporter-prometheus': ['operate'],
   'csv-parse': ['cli'],
   'csv-stringify': ['cli'],
-  aws4fetch: ['relay'],
-  hyparquet: ['relay'],
-  'hyparquet-writer': ['catalog'],
+  aws4fetch: [],
+  hyparquet: [],
+  'hyparquet-writer': [],
   commander: ['cli'],
 };
 
@@ -87,7 +80,7 @@ const NAMING_KINDS: Readonly<Record<string, string>> = {
   'base/log.ts': 'a member of log records names the Redis of the queue',
   'base/redis-place.ts': 'the addresses of the Redis of the queue',
   'settings/setting-forms.ts': 'the addresses of the Redis of the queue',
-  'queue/bullmq/check-redis.ts': 'the addresses of the Redis of the queue',
+  'queue-redis/check-redis.ts': 'the addresses of the Redis of the queue',
   'operate/incidents/channel-config.ts': 'kinds of channels: a webhook is one, too',
   'shown/shown-channel.ts': 'kinds of channels: a webhook is one, too',
   'shown/shown-sink.ts': 'an address as an example',
@@ -101,10 +94,8 @@ interface Import {
   readonly from: string;
 }
 
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
-
 function importsOf(file: string): Import[] {
-  const text = readFileSync(join(SRC, file), 'utf8');
+  const text = sourceText(file);
   const found = text.matchAll(
     /^(?:import|export)\b[^;]*?\bfrom\s+'([^']+)';|^import '([^']+)';|\bimport\('([^']+)'\)/gm,
   );
@@ -118,9 +109,10 @@ function layerOf(file: string): string {
 }
 
 const imports = files.flatMap(importsOf);
-const local = imports
-  .filter(({ from }) => from.startsWith('.'))
-  .map(({ file, from }) => ({ file, to: relative(SRC, resolve(SRC, dirname(file), from)) }));
+const local = imports.flatMap(({ file, from }) => {
+  const to = importedSource(file, from);
+  return to === undefined ? [] : { file, to };
+});
 
 /** The package of a file in it; the name of a module of Node.js. */
 function packageOf(from: string): string {
@@ -132,9 +124,9 @@ function loadedBy(entry: string): Set<string> {
   const loaded = new Set<string>();
   const load = (file: string): void => {
     loaded.add(file);
-    const text = /\.tsx?$/.test(file) ? readFileSync(join(SRC, file), 'utf8') : '';
+    const text = /\.tsx?$/.test(file) ? sourceText(file) : '';
     for (const [, from = ''] of text.matchAll(/^import (?!type )[^;]*?'([^']+)';/gm)) {
-      const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : packageOf(from);
+      const next = importedSource(file, from) ?? packageOf(from);
       if (!loaded.has(next)) load(next);
     }
   };
@@ -146,13 +138,23 @@ interface Manifest extends Readonly<Record<string, unknown>> {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, unknown>>;
 }
 
-/** @param directory of a package, from src */
+/** @param directory of a package, from the root of the project */
 function manifestOf(directory: string): Manifest {
-  return JSON.parse(readFileSync(join(SRC, directory, 'package.json'), 'utf8')) as Manifest;
+  return JSON.parse(readFileSync(new URL(`${directory}/package.json`, ROOT), 'utf8')) as Manifest;
 }
+
+/** The rooms that are packages, and those that the compiler lets each import. */
+const REFERENCES = new Map(
+  PACKAGES.map((name) => {
+    const text = readFileSync(new URL(`packages/${name}/tsconfig.json`, ROOT), 'utf8');
+    const { references } = JSON.parse(text) as { references: readonly { readonly path: string }[] };
+    return [name, references.map(({ path }) => path.replace('../', ''))] as const;
+  }),
+);
 
 describe('architecture', () => {
   it('importsOf finds imports', () => {
@@ -162,11 +164,23 @@ describe('architecture', () => {
   it('imports go in one direction only', () => {
     const wrong = local.filter(({ file, to }) => {
       const [own, other] = [layerOf(file), layerOf(to)];
-      if (own === other || COMMON.includes(other)) return false;
-      const allowed = COMMON.includes(own) ? [] : (MAY_IMPORT[own] ?? []);
+      if (own === other || (COMMON.includes(other) && !REFERENCES.has(own))) return false;
+      const allowed = REFERENCES.get(own) ?? MAY_IMPORT[own] ?? [];
       return !allowed.includes('*') && !allowed.includes(other);
     });
     expect(wrong).toEqual([]);
+  });
+
+  it('a package is compiled against the packages that it imports, and depends on the versions of the whole', () => {
+    const whole = manifestOf('.');
+    const versions = { ...whole.dependencies, ...whole.optionalDependencies, ...whole.devDependencies };
+    for (const [name, references] of REFERENCES) {
+      const { dependencies, optionalDependencies, devDependencies } = manifestOf(`packages/${name}`);
+      const named = { ...dependencies, ...optionalDependencies, ...devDependencies };
+      expect(versions, name).toMatchObject(named);
+      const imported = local.filter(({ file }) => layerOf(file) === name).map(({ to }) => layerOf(to));
+      expect(new Set(imported.filter((room) => room !== name)), name).toEqual(new Set(references));
+    }
   });
 
   it('sync imports only the port of queue', () => {
@@ -179,18 +193,14 @@ describe('architecture', () => {
   it('only state decides how the mirror is', () => {
     const decides = /\b(clockSeen|recentRuns\.(ended|read|restless)|diskOf|stopped' \|\|)/;
     const owners = ['state', 'store', 'sync'];
-    const wrong = files.filter(
-      (file) => !owners.includes(layerOf(file)) && decides.test(readFileSync(join(SRC, file), 'utf8')),
-    );
+    const wrong = files.filter((file) => !owners.includes(layerOf(file)) && decides.test(sourceText(file)));
     // The metric shows when runs of each kind ended; doctor forecasts the size of the file.
     expect(wrong.sort()).toEqual(['cli/commands/doctor/disk-check.ts', 'operate/metrics/mirror-metrics.ts']);
   });
 
   it('only judge-item, and the accelerators, decide whether an item has changed', () => {
     const judges = /\bdifference\(|products\.match\(|ithdrawn(Body\(body\))? && |\? items\.withdrawn/;
-    const wrong = files.filter(
-      (file) => layerOf(file) === 'sync' && judges.test(readFileSync(join(SRC, file), 'utf8')),
-    );
+    const wrong = files.filter((file) => layerOf(file) === 'sync' && judges.test(sourceText(file)));
     // compare-mirrors is for `verify`, which compares two mirrors.
     expect(wrong.sort()).toEqual(['sync/compare-mirrors.ts', 'sync/fast/unchanged-items.ts', 'sync/judge-item.ts']);
   });
@@ -204,18 +214,18 @@ describe('architecture', () => {
     const old = new RegExp(`\\b(${own.join('|')})\\b|(${reading})(${names.join('|')})\\b`);
     // These have other objects with such members: books, assets and the items that the sandbox makes.
     const others = /^(sandbox|client)\/|^cli\/commands\/(asset|licenses)/;
-    const wrong = files.filter((file) => !others.test(file) && old.test(readFileSync(join(SRC, file), 'utf8')));
+    const wrong = files.filter((file) => !others.test(file) && old.test(sourceText(file)));
     expect(wrong).toEqual(['catalog/fields.ts']);
   });
 
   it('lets only the run judge seams: the picture of a run shows what it noted, and previews neighbours before', () => {
     const users = files.flatMap((file) => {
-      const [, names] = /import \{([^}]*)\} from '[^']*\/seams\.ts'/.exec(readFileSync(join(SRC, file), 'utf8')) ?? [];
+      const [, names] = /import \{([^}]*)\} from '[^']*\/seams\.ts'/.exec(sourceText(file)) ?? [];
       return names === undefined || ['proof', 'sync'].includes(layerOf(file)) ? [] : [`${file}:${names.trimEnd()}`];
     });
     expect(users).toEqual(['report/run-watch.ts: previewSeam']);
     // A seam depends on what has changed since. Rules that ask for it to draw a picture would judge again.
-    const asks = files.filter((file) => /changedSeq\(/.test(readFileSync(join(SRC, file), 'utf8')));
+    const asks = files.filter((file) => /changedSeq\(/.test(sourceText(file)));
     expect(asks.filter((file) => ['report', 'http'].includes(layerOf(file)))).toEqual([]);
   });
 
@@ -249,7 +259,7 @@ describe('architecture', () => {
     // Some names mean other things too: three names, or four members, are a second declaration.
     const wrong = files.filter((file) => {
       if (!['cli', 'http', 'operate', 'report'].includes(layerOf(file))) return false;
-      const text = readFileSync(join(SRC, file), 'utf8');
+      const text = sourceText(file);
       return forms.some(({ labels, members }) => distinct(text, labels) > 2 || distinct(text, members) > 3);
     });
     expect(wrong).toEqual([]);
@@ -258,7 +268,7 @@ describe('architecture', () => {
   it('each package is imported only where it belongs', () => {
     const wrong = imports.filter(({ file, from }) => {
       const name = Object.keys(ONLY_IN).find((known) => from === known || from.startsWith(`${known}/`));
-      return name !== undefined && !ONLY_IN[name]?.includes(layerOf(file));
+      return name !== undefined && !REFERENCES.has(layerOf(file)) && !ONLY_IN[name]?.includes(layerOf(file));
     });
     expect(wrong).toEqual([]);
   });
@@ -290,22 +300,22 @@ describe('architecture', () => {
   });
 
   it('only the entry, and the switch for tests, read the environment of the process', () => {
-    const wrong = files.filter((file) => /process\.env\b/.test(readFileSync(join(SRC, file), 'utf8')));
+    const wrong = files.filter((file) => /process\.env\b/.test(sourceText(file)));
     expect(wrong.sort()).toEqual(['base/plain.ts', 'cli.ts']);
   });
 
   it('the entry loads no command, and no package but commander', () => {
     const loaded = loadedBy('cli.ts');
     const others = [...loaded].filter(
-      (name) => !/^(node:|base\/|settings\/|cli\/(program|verb-table)\.ts$|(cli|version)\.ts$)/.test(name),
+      (name) => !/^(node:|base\/|settings\/|cli\/(program|verb-table)\.ts$|cli\.ts$)/.test(name),
     );
     expect(others).toEqual(['commander']);
-    expect(loaded.size).toBeLessThanOrEqual(20);
+    expect(loaded.size).toBeLessThanOrEqual(21);
   });
 
   it('the library loads no package that is optional, or only a part of the programs', () => {
-    const manifest = manifestOf('..');
-    const packages = ['client/client.ts', 'events/events.ts', 'relay/sink.ts'].flatMap((entry) =>
+    const manifest = manifestOf('.');
+    const packages = ['client/client.ts', 'events/events.ts', 'sink-kit/sink.ts'].flatMap((entry) =>
       [...loadedBy(entry)].filter((name) => !/^node:|\.ts$/.test(name)),
     );
     expect(packages).toContain('undici');
@@ -313,7 +323,7 @@ describe('architecture', () => {
   });
 
   it('npm ci can verify each package that is not only for development', () => {
-    const { packages } = JSON.parse(readFileSync(resolve(SRC, '../package-lock.json'), 'utf8')) as {
+    const { packages } = JSON.parse(readFileSync(new URL('package-lock.json', ROOT), 'utf8')) as {
       packages: Record<string, { integrity?: string; dev?: boolean; link?: boolean }>;
     };
     const installed = Object.entries(packages).filter(
@@ -324,7 +334,7 @@ describe('architecture', () => {
   });
 
   it('the package of the client has what its exports load, as the whole package has it', () => {
-    const [whole, client] = [manifestOf('..'), manifestOf('../packages/client')];
+    const [whole, client] = [manifestOf('.'), manifestOf('packages/client')];
     // The sandbox loads its server when it is started.
     const entries = ['client/client.ts', 'events/events.ts', 'sandbox/sandbox.ts', 'sandbox/sandbox-server.ts'];
     const packages = entries.flatMap((entry) => [...loadedBy(entry)].filter((name) => !/^node:|\.ts$/.test(name)));
@@ -353,8 +363,7 @@ describe('architecture', () => {
     );
     const comments = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*$/gm;
     const wrong = files.filter(
-      (file) =>
-        !file.startsWith('relay/kinds/') && naming.test(readFileSync(join(SRC, file), 'utf8').replace(comments, '')),
+      (file) => !/^(relay\/kinds|sink-\w+)\//.test(file) && naming.test(sourceText(file).replace(comments, '')),
     );
     expect(wrong.sort()).toEqual(Object.keys(NAMING_KINDS).sort());
   });
@@ -373,23 +382,21 @@ describe('architecture', () => {
     const loaded = [...loadedBy('relay/sink-config.ts')];
     expect(loaded).toContain('relay/kinds/kinds.ts');
     expect(loaded.filter((name) => !/^(node:|(zod|better-sqlite3)$)|\.ts$/.test(name))).toEqual([]);
-    expect(loaded.filter((name) => /kinds.*-sink\.ts$/.test(name))).toEqual([]);
+    expect(loaded.filter((name) => /^(sink-(?!kit)|relay.kinds).*-sink\.ts$/.test(name))).toEqual([]);
   });
 
   it('no statement is prepared that could be garbage-collected (see store/schema/statements.ts)', () => {
-    const wrong = files.filter((file) => /\.(iterate|pragma)\(/.test(readFileSync(join(SRC, file), 'utf8')));
+    const wrong = files.filter((file) => /\.(iterate|pragma)\(/.test(sourceText(file)));
     expect(wrong).toEqual([]);
   });
 
   it('zod is imported as a namespace, of which the bundle keeps only what is used', () => {
-    const wrong = files.filter((file) => /^import \{[^}]*\} from 'zod/m.test(readFileSync(join(SRC, file), 'utf8')));
+    const wrong = files.filter((file) => /^import \{[^}]*\} from 'zod/m.test(sourceText(file)));
     expect(wrong).toEqual([]);
   });
 
   it('drizzle-orm is loaded as CommonJS, because its ES modules take 200 MB on newer versions of Node.js', () => {
-    const loaded = files.filter((file) =>
-      /^(?:import|export) (?!type )[^;]*from 'drizzle-orm/m.test(readFileSync(join(SRC, file), 'utf8')),
-    );
+    const loaded = files.filter((file) => /^(?:import|export) (?!type )[^;]*from 'drizzle-orm/m.test(sourceText(file)));
     expect(loaded).toEqual([]);
   });
 });

@@ -1,15 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { TEST_CODE } from './support/sources.ts';
 
-const TEST = new URL('.', import.meta.url);
+const ROOT = new URL('..', import.meta.url);
 /** A name after `it(` or after the rows of `it.each([…])(`. */
 const NAMES = /(?:\bit(?:\.\w+(?:\([^()]*\))?)*\(|\]\s*(?:as const)?\)\()\s*(['"`])((?:\\.|(?!\1).)*)\1/g;
 
 it('no test has the name of another one, so that a report names one place', () => {
   const places = new Map<string, string[]>();
-  const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  for (const file of files) {
-    for (const [, , name = ''] of readFileSync(new URL(file, TEST), 'utf8').matchAll(NAMES)) {
+  for (const file of TEST_CODE) {
+    for (const [, , name = ''] of readFileSync(new URL(file, ROOT), 'utf8').matchAll(NAMES)) {
       places.set(name, [...(places.get(name) ?? []), file]);
     }
   }

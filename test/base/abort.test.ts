@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { unlessAborted, withAbort, withDeadline } from '@catchword/base/abort';
 import { systemClock } from '@catchword/base/clock';
+import { startRawSource } from '@catchword/testing/raw-source';
 import { createCatalogClient } from 'catchword-client/catalog-client';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { settingsFor } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
 
 /** Counts the listeners of a signal, and the signals that `AbortSignal.any` derived from it. */
 function dependentsOf(signal: AbortSignal): number {

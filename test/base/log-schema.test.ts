@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOG_FIELDS } from '@catchword/base/log';
+import { serveHttp } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { runOnTerminal, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 
 const PAGE = readFileSync(new URL('../../docs/log.md', import.meta.url), 'utf8');

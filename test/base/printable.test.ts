@@ -4,9 +4,9 @@ import { printable, printableLines } from '@catchword/base/printable';
 import { indentedJson } from '@catchword/catalog/json-text';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { rawValue } from '../../packages/catalog/test/raw-json.ts';
 import { printLine } from '../../src/cli/commands/shared/output-format.ts';
 import { table } from '../../src/report/text.ts';
-import { rawValue } from '../catalog/raw-json.ts';
 import { contextWith } from '../support/in-process.ts';
 
 /** Characters that a terminal obeys, or that disguise a text. */

@@ -2,11 +2,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { type Clock, systemClock } from '@catchword/base/clock';
 import type { Logger } from '@catchword/base/log';
 import { createTrouble } from '@catchword/base/trouble';
+import { logOf } from '@catchword/testing/log-of';
 import { expect, it } from 'vitest';
 import { watchDecisions } from '../../src/operate/decisions/decision-queue.ts';
 import { startScheduler } from '../../src/operate/schedule/scheduler.ts';
 import { holdLease } from '../../src/store/schema/lease.ts';
-import { logOf } from '../support/log-of.ts';
 
 const SECOND = 1_000;
 

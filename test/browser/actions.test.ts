@@ -1,10 +1,10 @@
 // @module-tag slow
 import { buffer } from 'node:stream/consumers';
+import { serveHttp } from '@catchword/testing/listen';
+import { execute } from '@catchword/testing/sqlite';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
-import { serveHttp } from '../support/listen.ts';
-import { execute } from '../support/sqlite.ts';
 import { hostileDaemon } from './scene.ts';
 
 /** Decides as a person does: opens the explanation, if there is one, and presses the button. */

@@ -1,9 +1,9 @@
 // @module-tag slow
 import { createServer, request } from 'node:http';
+import { listen, serveHttp } from '@catchword/testing/listen';
 import { describe, expect, it } from 'vitest';
 import { serveFilled } from '../http/place.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
-import { listen, serveHttp } from '../support/listen.ts';
 
 const token = 'right-and-secret';
 const PREFIX = '/shop/mirror';

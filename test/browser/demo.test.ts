@@ -1,10 +1,10 @@
 // @module-tag slow
 import { PassThrough } from 'node:stream';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { stay } from '../../src/cli/commands/demo/demo-stay.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { contextWith } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { shoot } from './scene.ts';
 
 /** Starts the demo in this process, until the test ends. @returns the address that it prints */

@@ -1,12 +1,13 @@
 // @module-tag slow
+
+import { serveHttp } from '@catchword/testing/listen';
+import { execute } from '@catchword/testing/sqlite';
 import axe from 'axe-core';
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
-import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { mutate } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { shootAll, startDaemonHere, until } from './scene.ts';
 
 /** A night after which four things wait for a person: a held run, a stale mirror, a sink that refuses, a silent channel. */

@@ -1,11 +1,11 @@
 // @module-tag slow
 import { join } from 'node:path';
+import { execute } from '@catchword/testing/sqlite';
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { load } from '../support/load.ts';
 import { mutate } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { shoot, startDaemonHere } from './scene.ts';
 
 /** A daemon that feeds a sink, and whose mirror was filled 28 days ago, and had a run on each day since. */

@@ -1,8 +1,9 @@
 // @module-tag slow
+
+import { execute } from '@catchword/testing/sqlite';
 import { describe, expect, it } from 'vitest';
 import { serveFilled, serveHarness } from '../http/place.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
-import { execute } from '../support/sqlite.ts';
 
 const book = (vbid: string, title: string) => ({ vbid, body: JSON.stringify({ vbid, title }) });
 

@@ -3,15 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '@catchword/base/clock';
 import { startTogether, stopAll } from '@catchword/base/lifecycle';
 import { createLog } from '@catchword/base/log';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { freePort } from '@catchword/testing/server';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import type { Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startDaemon } from '../../src/cli/roles/roles.ts';
 import { effectiveSettings } from '../../src/operate/effective-settings.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
-import { freePort } from '../support/server.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
-import { golden, KEY, serve, TOKEN } from '../client/connection.ts';
+import { golden, KEY, serve, TOKEN } from '../../packages/client/test/connection.ts';
 import { run } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { expectFailure } from './failure.ts';
 
 const FRESH = 'freshtokenthatmustnotshow';

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { INTERNAL_FIELDS, PUBLIC_FIELDS } from 'catchword-client/assets/asset-request';
 import { expect, it } from 'vitest';
-import { KEY, TOKEN } from '../client/connection.ts';
-import { type JsonReply, serveJson } from '../client/support.ts';
+import { KEY, TOKEN } from '../../packages/client/test/connection.ts';
+import { type JsonReply, serveJson } from '../../packages/client/test/support.ts';
 import { run } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { expectFailure } from './failure.ts';
 
 /** Runs a command against a service that gives one reply. */

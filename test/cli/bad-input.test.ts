@@ -1,13 +1,14 @@
 import { closeSync, createWriteStream, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { serve } from '../../packages/client/test/connection.ts';
 import { openStore } from '../../src/store/store.ts';
-import { serve } from '../client/connection.ts';
 import { runRedirected } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 import { csvOf } from './credential-service.ts';
 import { expectFailure } from './failure.ts';
 

@@ -1,9 +1,9 @@
+import { sandboxFor, truth } from '@catchword/testing/sandbox-for';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
-import { KEY, TOKEN } from '../client/connection.ts';
-import { serveJson } from '../client/support.ts';
-import { sandboxFor, truth } from '../sandbox/client.ts';
+import { KEY, TOKEN } from '../../packages/client/test/connection.ts';
+import { serveJson } from '../../packages/client/test/support.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { expectFailure } from './failure.ts';
 
 function catalog(url: string, args: readonly string[], more: Record<string, string> = {}) {

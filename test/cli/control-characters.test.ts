@@ -1,15 +1,16 @@
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
+import { serve } from '../../packages/client/test/connection.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
-import { serve } from '../client/connection.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 /** Characters that a terminal obeys, or that reorder text. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;

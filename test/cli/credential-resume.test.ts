@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import type { CredentialSubmission } from 'catchword-client/credentials/submission';
 import { expect, it } from 'vitest';
 import { openResultFile } from '../../src/cli/commands/credentials/result-file.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { expectUsage } from './credential-service.ts';
 
 const SCOPE = ['https://books.example/', 'SECRETKEY', 'csv'];

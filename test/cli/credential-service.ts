@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { readXml } from '@catchword/xml/read';
 import { writeXml } from '@catchword/xml/write';
 import { expect } from 'vitest';
-import { KEY, type Server, serve } from '../client/connection.ts';
+import { KEY, type Server, serve } from '../../packages/client/test/connection.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 export const HEAD = 'reference,guid,access_token,email,code,message';
 

@@ -1,6 +1,6 @@
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { KEY, type Reply } from '../client/connection.ts';
+import { KEY, type Reply } from '../../packages/client/test/connection.ts';
 import { run, start } from '../support/cli.ts';
 import { csvOf, HEAD, place, rows, verify } from './credential-service.ts';
 import { expectFailure } from './failure.ts';

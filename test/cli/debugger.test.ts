@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { addressOf, startService } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 
 const isLinux = process.platform === 'linux';

@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { getJson } from '../http/reader.ts';
 import { startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { listen } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 it('demo --stay keeps a daemon running, and removes its files when it is interrupted', { tags: ['slow'] }, async () => {
   const directory = temporaryDirectory();

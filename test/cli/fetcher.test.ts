@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { run } from '../support/cli.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 it.skipIf(!redisAvailable)('a fetcher ends if a setting of its client is wrong', { tags: ['stores'] }, async () => {
   const redis = await startRedis();

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '@catchword/base/clock';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { changesCommand } from '../../src/cli/commands/changes-command.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
 import { CLI } from '../support/cli.ts';
 import { contextWith } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { unusualRun, usualRun } from '../view/unusual-run.ts';
 

@@ -1,8 +1,8 @@
 import { VERSION } from '@catchword/base/version';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 const catchword = (...args: string[]) => runHere(args, {}, temporaryDirectory());
 

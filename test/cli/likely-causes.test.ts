@@ -6,11 +6,11 @@ import { createServer as createTlsServer } from 'node:tls';
 import { distrustOf } from '@catchword/base/certificate';
 import { causesOf } from '@catchword/base/connection-causes';
 import { explainMissing } from '@catchword/base/missing-package';
+import { type Certificate, makeCertificate } from '@catchword/testing/certificate';
+import { listen, serveHttp } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { beforeAll, expect, it } from 'vitest';
-import { type Certificate, makeCertificate } from '../support/certificate.ts';
 import { runHere } from '../support/in-process.ts';
-import { listen, serveHttp } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 /* Where several causes are possible, the message says what was seen, and the hint names the two likeliest. */
 

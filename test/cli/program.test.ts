@@ -1,8 +1,9 @@
 import { Writable } from 'node:stream';
 import { startSandbox } from '@catchword/sandbox/sandbox-server';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { runHere } from '../support/in-process.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 it('a reader that closes stdout is not a failure', async () => {
   const closed = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });

@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startSandbox } from '@catchword/sandbox/sandbox-server';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { directoryOfFile } from '../package/fresh-project.ts';
 import { start } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
-import { catalogOf, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
+import { catalogOf, settingsFor, standIn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { expectFailure } from './failure.ts';
 

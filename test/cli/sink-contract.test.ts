@@ -1,17 +1,17 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { mariadbAvailable, useMariadb } from '@catchword/testing/mariadb';
+import { natsAvailable } from '@catchword/testing/nats';
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
+import { redisAvailable } from '@catchword/testing/redis';
+import { S3_KEY, startS3 } from '@catchword/testing/s3';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sinkChecks } from '../../src/relay/contract/checks.ts';
 import { fed, fedBefore } from '../relay/feeding.ts';
-import { useNats, useRedis } from '../relay/servers.ts';
 import { jsonlTarget, postgresTarget, s3Target, webhookTarget } from '../relay/targets.ts';
 import { runHere as cli } from '../support/in-process.ts';
-import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { redisAvailable } from '../support/redis.ts';
-import { S3_KEY, startS3 } from '../support/s3.ts';
 
 /** Tries a store. @returns the exit code, what stderr says, and the reason of each check by `<result> <check>` */
 async function tryStore(url: string, settings: Record<string, string> = {}) {

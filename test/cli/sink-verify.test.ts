@@ -1,5 +1,6 @@
 import { type Digests, SinkError, type SinkEvent } from '@catchword/sink-kit/sink';
 import { digestOf } from '@catchword/sink-kit/store-digest';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
@@ -8,7 +9,6 @@ import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { post } from '../http/browser-requests.ts';
 import { serve } from '../http/place.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 /** A store in memory that can be compared, without sums of its own. */
 function shop() {

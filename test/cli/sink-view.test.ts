@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { openHarness, until } from '../../src/relay/contract/harness.ts';
@@ -9,7 +10,6 @@ import { post } from '../http/browser-requests.ts';
 import { serve } from '../http/place.ts';
 import { readableLog } from '../relay/readable-log.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 const body = (at: number, price: string) => `{"vbid":"P${at}","title":"t${at}","price":${price}}`;
 

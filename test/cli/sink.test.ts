@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
@@ -10,7 +11,6 @@ import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 interface Listed {
   readonly name: string;

@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
 import { systemClock } from '@catchword/base/clock';
 import { createLog } from '@catchword/base/log';
+import { execute } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { statusCommand } from '../../src/cli/commands/status-command.ts';
 import { showPresence } from '../../src/operate/schedule/standby.ts';
@@ -11,9 +13,8 @@ import { books } from '../relay/feeding.ts';
 import { start } from '../support/cli.ts';
 import { runCommand, shiftedClock } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { SELECTION, temporaryDirectory } from '../support/mirror.ts';
+import { SELECTION } from '../support/mirror.ts';
 import { filled, place } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 
 async function statusText(settings: Record<string, string>, aheadMs = 0): Promise<string> {
   return (await runCommand(statusCommand, [], settings, shiftedClock(aheadMs))).stdout;

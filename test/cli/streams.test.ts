@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
-import { golden, type Reply, serve } from '../client/connection.ts';
+import { golden, type Reply, serve } from '../../packages/client/test/connection.ts';
 import { CLI, runRedirected, start } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { csvOf, HEAD, place, rows, settings } from './credential-service.ts';
 
 const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];

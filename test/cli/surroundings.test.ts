@@ -3,12 +3,12 @@ import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { explainMissing } from '@catchword/base/missing-package';
+import { listen, serveHttp } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { CLI, runProcess } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { listen, serveHttp } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 /* A fault of the surroundings is not called a fault of catchword, of the user or of the service. */
 

@@ -1,14 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { httpConfig } from '../../src/cli/roles/http-config.ts';
 import { startWebThread } from '../../src/cli/roles/web-worker-client.ts';
 import { get, getJson } from '../http/reader.ts';
 import { addressOf, startService } from '../support/cli.ts';
-import { listen } from '../support/listen.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 
 /** The program as it is installed. */

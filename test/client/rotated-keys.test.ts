@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { serveHttp } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { runHere } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 const PAGE = { num_items: 1, page: 1, per_page: 1_000, total_pages: 1, items: [{ vbid: 'A' }] };
 const EMPTY = { ...PAGE, num_items: 0, total_pages: 0, items: [] };

@@ -4,9 +4,10 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { createClient } from 'catchword-client/client';
 import { expect, it } from 'vitest';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { sourcePath } from '../support/sources.ts';
 import { BLOCKS } from './blocks.ts';
 import { FRAGMENTS } from './page-script.ts';
 
@@ -62,7 +63,9 @@ it('the documents have examples of TypeScript whose arguments and results have t
     const about = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as PackageJson;
     for (const [name, { types }] of Object.entries(about.exports))
       if (types !== undefined)
-        paths[`${about.name}${name.slice(1)}`] = [join(ROOT, types.replace('dist', 'src').replace('.d.ts', '.ts'))];
+        paths[`${about.name}${name.slice(1)}`] = [
+          join(ROOT, sourcePath(types.slice('./dist/'.length).replace('.d.ts', '.ts'))),
+        ];
   }
   const compilerOptions = {
     paths,

@@ -6,6 +6,7 @@ import { OPTIONS } from '@catchword/settings/option-table';
 import type { SinkFailure } from '@catchword/sink-kit/sink';
 import { expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
+import { SOURCES, sourceText } from '../support/sources.ts';
 import { GENERATED_PAGES } from './generated-pages.ts';
 import { brokenLinks } from './links.ts';
 
@@ -114,11 +115,8 @@ it('docs/README.md lists every page of the documents', () => {
 });
 
 it('docs/log.md has every code of log lines about sinks', () => {
-  const sources = readdirSync(new URL('src', ROOT), { recursive: true, encoding: 'utf8' }).filter((name) =>
-    name.endsWith('.ts'),
-  );
-  const named = sources.flatMap((name) =>
-    [...page(`src/${name}`).matchAll(/'(SINK_[A-Z_]+)'/g)].map(([, code]) => code),
+  const named = SOURCES.flatMap((source) =>
+    [...sourceText(source).matchAll(/'(SINK_[A-Z_]+)'/g)].map(([, code]) => code),
   );
   const codes = new Set([...named, ...Object.keys(FAILURES).map((failure) => `SINK_${failure.toUpperCase()}`)]);
   expect(codes.size).toBeGreaterThan(6);

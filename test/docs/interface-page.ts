@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { FIELDS } from '../service/fields.ts';
 import { TABLES } from '../service/tables.ts';
+import { SOURCES, sourcePath, sourceText, TEST_FILES } from '../support/sources.ts';
 
 /*
  * docs/dev/interface.md has a row for each rule of the service's interface. The text of a rule is written by hand; its columns
- * are generated from tags at the code (`@rule 2.1-4, 2.1-7..9`): in src in a docstring, in test above a test. The tables of
+ * are generated from tags at the code (`@rule 2.1-4, 2.1-7..9`): in a docstring, or above a test. The tables of
  * test/service name the rules of each row, which shows them on both sides, unless its place ends with one of ONLY.
  */
 
@@ -15,7 +16,7 @@ export const ONLY = { sandbox: ' (sandbox)', client: ' (client)' };
 
 /** Where a rule is implemented and shown. */
 export interface RulePlaces {
-  /** Files in src, except src/sandbox. */
+  /** Source files, but those of the sandbox. */
   readonly client: string[];
   readonly sandbox: string[];
   /** `test/… › name` */
@@ -41,13 +42,6 @@ function nameAfter(text: string, path: string): string {
   return name;
 }
 
-function filesIn(folder: string): string[] {
-  return readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.tsx?$/.test(file))
-    .map((file) => `${folder}/${file}`)
-    .sort();
-}
-
 /** Reads all tags. @returns by rule id */
 export function readRuleTags(): ReadonlyMap<string, RulePlaces> {
   const places = new Map<string, RulePlaces>();
@@ -59,15 +53,16 @@ export function readRuleTags(): ReadonlyMap<string, RulePlaces> {
   const add = (list: string[], place: string): void => {
     if (!list.includes(place)) list.push(place);
   };
-  for (const path of filesIn('src')) {
-    for (const [, tag = ''] of readFileSync(new URL(path, ROOT), 'utf8').matchAll(/@rule ([\d.,\s-]*\d)/g)) {
+  for (const source of SOURCES) {
+    const path = sourcePath(source);
+    for (const [, tag = ''] of sourceText(source).matchAll(/@rule ([\d.,\s-]*\d)/g)) {
       for (const id of ruleIds(tag)) {
         const { client, sandbox } = placesOf(id);
-        add(path.startsWith('packages/sandbox/src/') ? sandbox : client, path);
+        add(source.startsWith('sandbox/') ? sandbox : client, path);
       }
     }
   }
-  for (const path of filesIn('test').filter((file) => file.endsWith('.test.ts'))) {
+  for (const path of TEST_FILES) {
     const text = readFileSync(new URL(path, ROOT), 'utf8');
     for (const match of text.matchAll(/^ *\/\/ @rule (.+)\n/gm)) {
       const name = nameAfter(text.slice(match.index + match[0].length), path);
@@ -96,7 +91,7 @@ export function rowIds(page: string): string[] {
 /** A cell: where the rule is, or the reason, written by hand, why it is nowhere (`–, the service does it`). */
 function cellOf(places: readonly string[], written: string): string {
   if (places.length === 0) return written.startsWith('–') ? written : '–';
-  return places.map((place) => `\`${place}\``).join(places[0]?.startsWith('test/') ? '<br>' : ', ');
+  return places.map((place) => `\`${place}\``).join(places[0]?.includes(' › ') ? '<br>' : ', ');
 }
 
 /** The page with its columns as the tags say. */

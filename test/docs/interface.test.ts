@@ -19,13 +19,13 @@ function showsSandbox(test: string): boolean {
   const [path = ''] = test.split(' › ');
   if (test.endsWith(ONLY.client)) return false;
   return (
-    /^test\/(sandbox|service)\//.test(path) ||
+    /^(packages\/sandbox|test\/service)\//.test(path) ||
     /startSandbox|support\/place/.test(readFileSync(new URL(path, ROOT), 'utf8'))
   );
 }
 
 function showsClient(test: string): boolean {
-  return !test.startsWith('test/sandbox/') && !test.endsWith(ONLY.sandbox);
+  return !test.startsWith('packages/sandbox/') && !test.endsWith(ONLY.sandbox);
 }
 
 it('docs/dev/interface.md has every section, and numbers its rules consecutively', () => {
@@ -48,7 +48,7 @@ it('docs/dev/interface.md gives a reason if a side has no code for a rule', () =
   for (const line of PAGE.split('\n').filter((one) => one.startsWith('| **'))) {
     const cells = line.split(' | ');
     expect(cells).toHaveLength(4);
-    for (const cell of cells.slice(1, 3)) expect(cell).toMatch(/^`src\/|^–, \S/);
+    for (const cell of cells.slice(1, 3)) expect(cell).toMatch(/^`(src|packages)\/|^–, \S/);
   }
 });
 

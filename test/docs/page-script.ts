@@ -47,7 +47,7 @@ export const FRAGMENTS: Readonly<Record<string, string>> = {
 
 /** Blocks that the test of their subject runs, by page and language. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
-  'docs/stores/postgres.md rb': 'test/relay/postgres-shop.test.ts',
+  'docs/stores/postgres.md rb': 'packages/sink-sql/test/postgres-shop.test.ts',
   // DuckDB cannot load its extension for buckets without the network, so it reads the objects as files.
   'docs/stores/s3.md sql': 'test/support/s3-reader.ts',
 };

@@ -1,10 +1,10 @@
 // @module-tag slow
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { start } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { serveEngine } from './engine.ts';
 import { createOpenSearch } from './fake-opensearch.ts';
 

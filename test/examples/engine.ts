@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { startProxy } from '@catchword/testing/proxy';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
-import { startProxy } from '../support/proxy.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { eventText } from '@catchword/catalog/event';
+import { query } from '@catchword/testing/sqlite';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { createHistory } from '../../src/store/history/history.ts';
@@ -12,7 +13,6 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { relayOf } from '../relay/feeding.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
-import { query } from '../support/sqlite.ts';
 import type { Call } from './log.ts';
 import { digestOf, type Known, SINK, settingsIn } from './workload.ts';
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom } from '@catchword/sandbox/catalog/random';
 import type { Sandbox } from '@catchword/sandbox/sandbox-server';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { isEvent, openReader } from '../http/reader.ts';
@@ -12,7 +13,6 @@ import { jsonlTarget, redisTarget, webhookTarget } from '../relay/targets.ts';
 import { addressOf, type Running, run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 import { type CallKind, shimAvailable, shimEnvironment } from './shim.ts';
 
 /*

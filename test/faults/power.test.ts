@@ -2,8 +2,9 @@
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
-import { temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { truthOf } from '../support/mirror.ts';
 import { checkCrashed, finish, note, type Promises, Violation } from './check.ts';
 import { createDisk } from './disk.ts';
 import { type Call, readLog } from './log.ts';

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
+import { query } from '@catchword/testing/sqlite';
 import { expect } from 'vitest';
 import { type Ended, run, startService } from '../support/cli.ts';
 import { settingsFor } from '../support/mirror.ts';
-import { query } from '../support/sqlite.ts';
 import { appendMark } from './log.ts';
 import { shimEnvironment } from './shim.ts';
 

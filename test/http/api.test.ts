@@ -1,11 +1,11 @@
+import { execute } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { serve, serveFilled } from './place.ts';
 import { get, getJson, upTo } from './reader.ts';
 

@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events';
+import { execute } from '@catchword/testing/sqlite';
+import { createHandClock } from '@catchword/testing/test-clocks';
 import { expect, it } from 'vitest';
 import { type Batch, createChangeFeed } from '../../src/http/change-feed.ts';
 import { createReadSteps, inThisThread } from '../../src/http/read-steps.ts';
 import { createReaderViews, WHOLE } from '../../src/http/reader-views.ts';
 import { reading } from '../operate/daemon.ts';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
-import { createHandClock } from '../support/test-clocks.ts';
 
 const POLL_MS = 250;
 

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { HTTP_ERRORS } from '../../src/http/http-error.ts';
-import { execute } from '../support/sqlite.ts';
 import { emptyMirror, serve, serveFilled, settableClock } from './place.ts';
 import { get, openReader } from './reader.ts';
 

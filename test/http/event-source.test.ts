@@ -1,6 +1,7 @@
 // @module-tag slow
 import { copyFileSync, rmSync } from 'node:fs';
 import { systemClock } from '@catchword/base/clock';
+import { freePort } from '@catchword/testing/server';
 import { EventSource } from 'eventsource';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
@@ -8,7 +9,6 @@ import { startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
-import { freePort } from '../support/server.ts';
 import { serve, serveFilled } from './place.ts';
 import { stall, upTo } from './reader.ts';
 

@@ -1,9 +1,9 @@
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { serve } from './place.ts';
 import { get } from './reader.ts';
 

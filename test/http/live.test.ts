@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '@catchword/base/clock';
 import { CatchwordError } from '@catchword/base/errors';
 import { createLog } from '@catchword/base/log';
+import { createHandClock } from '@catchword/testing/test-clocks';
 import { expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { listen } from '../../src/http/listen.ts';
@@ -8,7 +9,6 @@ import { createLivePages } from '../../src/http/pages/live.ts';
 import type { Content } from '../../src/http/pages/page-view.ts';
 import { addWaiting } from '../../src/http/slow-readers.ts';
 import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
-import { createHandClock } from '../support/test-clocks.ts';
 import { type Block, get, openReader, stall } from './reader.ts';
 import { watchResponses } from './watch.ts';
 

@@ -1,10 +1,10 @@
+import { execute } from '@catchword/testing/sqlite';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { emptyMirror, serve } from './place.ts';
 import { get, getJson } from './reader.ts';
 

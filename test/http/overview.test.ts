@@ -1,10 +1,10 @@
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { load } from '../support/load.ts';
 import { mutate } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { emptyMirror, NO_PLANS, serve, settableClock } from './place.ts';
 import { get } from './reader.ts';
 

@@ -2,11 +2,11 @@ import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '@catchword/base/clock';
 import type { Plans } from '@catchword/catalog/tick';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { startWeb, type WebOptions } from '../../src/http/web-server.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { get } from './reader.ts';
 

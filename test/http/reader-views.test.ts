@@ -1,6 +1,6 @@
+import { sqlite3, sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
 import { expect, it } from 'vitest';
 import type { CatchwordEvent } from '../../src/events/events.ts';
-import { sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 import { emptyMirror, serve, serveHarness } from './place.ts';
 import { get, getJson, openReader } from './reader.ts';
 

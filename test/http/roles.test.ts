@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { addressOf, type Running, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { listen } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { filled, place } from '../support/place.ts';
 import { get, getJson, openReader, seqOf } from './reader.ts';
 

@@ -1,14 +1,15 @@
 import { productOf } from '@catchword/catalog/product';
 import type { RunState } from '@catchword/catalog/run-types';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { execute } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { mutate, SELECTION, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { mutate, SELECTION, settingsFor } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { startRawSource } from '../support/raw-source.ts';
-import { execute } from '../support/sqlite.ts';
 import { ids, type PassSketch, type RunSketch, START, sketchRun } from '../sync/run-sketch.ts';
 import { emptyMirror, serve } from './place.ts';
 

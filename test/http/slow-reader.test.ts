@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { type Clock, systemClock } from '@catchword/base/clock';
+import { serveHttp } from '@catchword/testing/listen';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
@@ -9,7 +10,6 @@ import { type EndCode, sendPieces, writeStream } from '../../src/http/response-w
 import { addWaiting } from '../../src/http/slow-readers.ts';
 import { changeMessages } from '../../src/http/sse/sse-route.ts';
 import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
-import { serveHttp } from '../support/listen.ts';
 import { filled } from '../support/place.ts';
 import { serve } from './place.ts';
 import { isEvent, openReader, seqOf, upTo } from './reader.ts';

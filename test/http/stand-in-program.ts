@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 
 /** A stand-in for the program that searches. It is ready, reads no mirror, and does `onMessage` when it is asked. */
 export function programThat(onMessage: string) {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { filled, place } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { serve, serveFilled } from './place.ts';
 import { type Block, get, getJson, isEvent, openReader, seqOf, upTo } from './reader.ts';
 import { watchResponses } from './watch.ts';

@@ -3,13 +3,13 @@ import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createLog } from '@catchword/base/log';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { createHandClock } from '@catchword/testing/test-clocks';
 import { expect, it, onTestFinished } from 'vitest';
 import { startWhenPortIsFree } from '../../src/http/wait-for-port.ts';
 import { startWeb } from '../../src/http/web-server.ts';
 import { openStore } from '../../src/store/store.ts';
-import { listen } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { createHandClock } from '../support/test-clocks.ts';
 import { WEB } from './place.ts';
 
 const log = createLog('silent');

@@ -1,8 +1,8 @@
 // @module-tag slow
 import { once } from 'node:events';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { serve, serveFilled } from './place.ts';
 import { get, openReader, seqOf, stall, upTo } from './reader.ts';
 import { type Watched, watchResponses } from './watch.ts';

@@ -2,10 +2,10 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { query } from '@catchword/testing/sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runProcess } from '../support/cli.ts';
 import { expectExactLog } from '../support/mirror.ts';
-import { query } from '../support/sqlite.ts';
 import { beginLife, type Life, TABLE } from './life.ts';
 import { toolsAvailable } from './tools.ts';
 

@@ -1,10 +1,10 @@
+import { startPostgres } from '@catchword/testing/postgres';
+import { freePort } from '@catchword/testing/server';
+import { query } from '@catchword/testing/sqlite';
 import pg from 'pg';
 import { vi } from 'vitest';
 import { z } from 'zod';
 import type { Ended } from '../support/cli.ts';
-import { startPostgres } from '../support/postgres.ts';
-import { freePort } from '../support/server.ts';
-import { query } from '../support/sqlite.ts';
 import { removeShared, sharedByFaketime } from './clock.ts';
 import { failuresIn, lastLines } from './log-lines.ts';
 import { createProcessManager } from './pm2.ts';

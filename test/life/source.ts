@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '@catchword/testing/server';
 import { type Running, startProcess } from '../support/cli.ts';
 import { mutate, truthOf } from '../support/mirror.ts';
-import { freePort } from '../support/server.ts';
 import { createMachineClock } from './clock.ts';
 import type { Project } from './project.ts';
 

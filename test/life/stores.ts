@@ -1,6 +1,6 @@
 import { objectMembers } from '@catchword/catalog/json-text';
+import { query } from '@catchword/testing/sqlite';
 import pg from 'pg';
-import { query } from '../support/sqlite.ts';
 
 /** A product in a store. */
 export interface Kept {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { env } from 'node:process';
-import { postgresAvailable } from '../support/postgres.ts';
+import { postgresAvailable } from '@catchword/testing/postgres';
 
 /** Looks for the file only, because `pm2 --version` would start its daemon. */
 const COMMANDS = ['sqlite3', 'python3', 'pm2'] as const;

@@ -3,6 +3,8 @@ import { rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { redisAvailable } from '@catchword/testing/redis';
+import { query } from '@catchword/testing/sqlite';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
@@ -11,8 +13,6 @@ import { createMachineClock, removeShared, sharedByFaketime } from '../life/cloc
 import { type Event, jsonlTarget, receivedFrom } from '../relay/targets.ts';
 import type { Ended, Running } from '../support/cli.ts';
 import { catalogOf, expectExactLog, mutate, truthOf, withoutWithdrawn } from '../support/mirror.ts';
-import { redisAvailable } from '../support/redis.ts';
-import { query } from '../support/sqlite.ts';
 import { hostsAvailable } from './network.ts';
 import { openScene, type Scene } from './scene.ts';
 import { HOSTS, type HostName, planTrouble, ROLES, type RoleName, type Trouble } from './trouble.ts';

@@ -1,9 +1,10 @@
 // @module-tag slow
+
+import { redisAvailable } from '@catchword/testing/redis';
 import { expect, it, onTestFinished } from 'vitest';
 import { createMachineClock } from '../life/clock.ts';
 import { faketimeLibrary } from '../life/tools.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
-import { redisAvailable } from '../support/redis.ts';
 import { hostsAvailable } from './network.ts';
 import { openScene } from './scene.ts';
 

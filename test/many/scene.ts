@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SandboxOptions } from '@catchword/sandbox/options';
+import { FAST_DIRECTORY } from '@catchword/testing/fast-directory';
+import { startRedis } from '@catchword/testing/redis';
 import { CLI, type Running, startProcess } from '../support/cli.ts';
-import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { settingsFor } from '../support/mirror.ts';
-import { startRedis } from '../support/redis.ts';
 import { type Host, openNetwork } from './network.ts';
 
 const SERVICE = fileURLToPath(new URL('service.ts', import.meta.url));

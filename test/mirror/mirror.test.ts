@@ -1,5 +1,7 @@
 import { copyFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { execute, query } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import Database from 'better-sqlite3';
 import { createClient } from 'catchword-client/client';
 import { expect, it, onTestFinished } from 'vitest';
@@ -12,9 +14,8 @@ import {
 } from '../../src/mirror/mirror.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
+import { catalogOf } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { execute, query } from '../support/sqlite.ts';
 
 function open(db: string): Mirror {
   const mirror = openMirror(db);

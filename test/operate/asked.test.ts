@@ -1,4 +1,6 @@
 import { CatchwordError } from '@catchword/base/errors';
+import { execute, query } from '@catchword/testing/sqlite';
+import { createHandClock } from '@catchword/testing/test-clocks';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
@@ -13,8 +15,6 @@ import { startService } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import type { Place } from '../support/place.ts';
-import { execute, query } from '../support/sqlite.ts';
-import { createHandClock } from '../support/test-clocks.ts';
 import { endOf, held, QUIET, reading } from './daemon.ts';
 
 const HOUR = 3_600_000;

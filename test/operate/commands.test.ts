@@ -3,13 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CatchwordError, messageOf } from '@catchword/base/errors';
 import { unknownSettings } from '@catchword/settings/unknown-settings';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
 import { channelConfig } from '../../src/operate/incidents/channel-config.ts';
 import { startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 import { goneSink, MINUTE, mirrorScene, receiver, SECRET } from './scene.ts';
 
 const TEAM = 'slack+https://hooks.slack.example/services/T0/B0/secret-token';

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { startSandbox } from '@catchword/sandbox/sandbox-server';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
+import { query } from '@catchword/testing/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
@@ -12,8 +14,6 @@ import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { recordedChange } from '../support/recorded-change.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
-import { query } from '../support/sqlite.ts';
 import { daemonOn, decideOn, endOf, held, pageAt, post, QUIET, reading } from './daemon.ts';
 
 /** Runs take long enough to look at them. */

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { readTextInTime } from '@catchword/base/text-file';
 import { readSettings } from '@catchword/settings/config';
 import { withDotEnv } from '@catchword/settings/environment';
+import { serveHttp } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { runHere } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 /** A process that opens a file which another one has leased for writing waits up to 45 s, as for a mount that hangs. */
 const LEASE = `

@@ -1,10 +1,11 @@
 import { type Clock, systemClock } from '@catchword/base/clock';
 import { startSandbox } from '@catchword/sandbox/sandbox-server';
+import { serveHttp } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { runHere } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
-import { standIn, temporaryDirectory } from '../support/mirror.ts';
+import { standIn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 // Loaded before the runs, which are short: a beat that is late gives way to the next one.
 import '@catchword/sink-kit/http-target';

@@ -1,14 +1,14 @@
+import { serveHttp } from '@catchword/testing/listen';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { heldFacts } from '../../src/report/run-text.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import { serve } from '../http/place.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { standIn } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 import { daemonOn } from './daemon.ts';
 
 /** A mirror whose run 2 holds 250 of 2,500 products. */

@@ -1,8 +1,9 @@
 // @module-tag slow
+
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { expect, it, onTestFinished } from 'vitest';
 import { startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 import { goneSink } from './scene.ts';
 
 it.skipIf(!redisAvailable)('the keeper notifies, and the next one repeats nothing', { tags: ['stores'] }, async () => {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { CatchwordError } from '@catchword/base/errors';
 import { tickName } from '@catchword/catalog/tick';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { createHandClock, type HandClock } from '@catchword/testing/test-clocks';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { createHandClock, type HandClock } from '../support/test-clocks.ts';
 import {
   down,
   filledMirror,

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { productOf } from '@catchword/catalog/product';
 import type { RunKind } from '@catchword/catalog/run-types';
+import { serveHttp } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { createHandClock } from '@catchword/testing/test-clocks';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { ChannelEvent } from '../../src/operate/incidents/channel.ts';
@@ -11,10 +14,8 @@ import { type NotifierOptions, startNotifier } from '../../src/operate/incidents
 import type { RunEnd } from '../../src/store/rows/write-runs.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
-import { serveHttp } from '../support/listen.ts';
-import { SELECTION, temporaryDirectory } from '../support/mirror.ts';
+import { SELECTION } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { createHandClock } from '../support/test-clocks.ts';
 
 const START = Date.UTC(2026, 10, 22, 10);
 export const NO_COUNTS = {

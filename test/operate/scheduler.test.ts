@@ -2,6 +2,7 @@ import { systemClock } from '@catchword/base/clock';
 import type { Service } from '@catchword/base/lifecycle';
 import { createLog } from '@catchword/base/log';
 import type { RunKind } from '@catchword/catalog/run-types';
+import { createHandClock } from '@catchword/testing/test-clocks';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkCron } from '../../src/operate/schedule/due.ts';
 import {
@@ -11,7 +12,6 @@ import {
   startRequestedRuns,
   startScheduler,
 } from '../../src/operate/schedule/scheduler.ts';
-import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
 

@@ -3,6 +3,8 @@ import { CatchwordError } from '@catchword/base/errors';
 import type { Run, RunKind } from '@catchword/catalog/run-types';
 import { selectionText } from '@catchword/catalog/source-identity';
 import { tickName } from '@catchword/catalog/tick';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { createHandClock, type HandClock } from '@catchword/testing/test-clocks';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createDecisionQueue } from '../../src/operate/decisions/decision-queue.ts';
@@ -11,8 +13,6 @@ import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import { type Keeper, startRun } from '../../src/sync/keeper.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { createHandClock, type HandClock } from '../support/test-clocks.ts';
 import { NO_COUNTS } from './scene.ts';
 
 export const START = Date.parse('2026-11-20T10:00:00Z');

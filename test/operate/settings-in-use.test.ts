@@ -3,6 +3,7 @@ import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings } from '@catchword/settings/config';
 import { withDotEnv } from '@catchword/settings/environment';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { noteSettings, settingDigests } from '../../src/operate/setting-digests.ts';
 import { serversOf } from '../../src/report/status-report.ts';
@@ -10,7 +11,7 @@ import { openStore } from '../../src/store/store.ts';
 import { serve } from '../http/place.ts';
 import { get } from '../http/reader.ts';
 import { runHere } from '../support/in-process.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 import { receiver } from './scene.ts';
 
 /** A mirror whose daemon was started with what `.env` has now. */

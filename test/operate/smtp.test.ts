@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { readSettings } from '@catchword/settings/config';
+import { makeCertificate } from '@catchword/testing/certificate';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, it, onTestFinished } from 'vitest';
 import { type ChannelConfig, channelConfig } from '../../src/operate/incidents/channel-config.ts';
 import { testMessage } from '../../src/operate/incidents/message-text.ts';
-import { makeCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
-import { listen } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { channel, inTrouble, MINUTE } from './scene.ts';
 
 /** Starts a mail server. @returns the mails that it has got, and its port */

@@ -1,11 +1,11 @@
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLog } from '@catchword/base/log';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { startStandby } from '../../src/operate/schedule/standby.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { openStore } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 it('a process that stands by takes over a mirror that was replaced meanwhile', async () => {
   const directory = temporaryDirectory();

@@ -3,11 +3,11 @@ import type { Clock } from '@catchword/base/clock';
 import { CatchwordError } from '@catchword/base/errors';
 import type { FetchTask, PageResponse } from '@catchword/catalog/page-types';
 import type { Random } from '@catchword/sandbox/catalog/random';
+import { bytesOf } from '@catchword/testing/page';
 import type { CatalogClient } from 'catchword-client/catalog-client';
 import type { Leased } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import type { Store } from '../../src/store/store.ts';
-import { bytesOf } from '../support/page.ts';
 
 /* What is around the daemon of years.ts: time, the source, and what goes wrong. */
 

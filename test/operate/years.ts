@@ -12,6 +12,8 @@ import { paceOf } from '@catchword/pace/pace';
 import { createPacer } from '@catchword/pace/pacer';
 import { createEmbeddedQueue } from '@catchword/queue/embedded-queue';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { FAST_DIRECTORY } from '@catchword/testing/fast-directory';
+import { execute, query } from '@catchword/testing/sqlite';
 import type { CatalogClient } from 'catchword-client/catalog-client';
 import { startNotifier } from '../../src/operate/incidents/notifier.ts';
 import { startRunQueue } from '../../src/operate/schedule/run-queue.ts';
@@ -23,8 +25,6 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { createPageFetcher } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type Keeper } from '../../src/sync/keeper.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
-import { FAST_DIRECTORY } from '../support/fast-directory.ts';
-import { execute, query } from '../support/sqlite.ts';
 import { createRecord } from './years-record.ts';
 import {
   createKiller,

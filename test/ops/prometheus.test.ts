@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { prometheusAvailable, startPrometheus } from '@catchword/testing/prometheus';
+import { freePort } from '@catchword/testing/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../support/cli.ts';
 import { place } from '../support/place.ts';
-import { prometheusAvailable, startPrometheus } from '../support/prometheus.ts';
-import { freePort } from '../support/server.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ALERTS = readFileSync(join(ROOT, 'ops/alerts.yml'), 'utf8');

@@ -1,6 +1,7 @@
 // @module-tag slow
 import { readdirSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { residentBytes } from '../../bench/process.ts';
@@ -10,7 +11,6 @@ import { prepareAll } from '../relay/target-kinds.ts';
 import { addressOf, start } from '../support/cli.ts';
 import { catalogOf, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 
 /*
  * A daemon with Redis and all sinks, readers of its page, figures and stream, and a source that changes all the time:

@@ -5,12 +5,13 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
 import { unknownSettings } from '@catchword/settings/unknown-settings';
+import { python, sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
 import { addressOf, CLI, startProcess } from '../support/cli.ts';
-import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
+import { catalogOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { python, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SINGLE = join(ROOT, 'ops/catchword.service');

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { serveHttp } from '@catchword/testing/listen';
 import { beforeAll, expect, it } from 'vitest';
 import { brokenLinks } from '../docs/links.ts';
-import { serveHttp } from '../support/listen.ts';
 import { installPackage } from '../support/package.ts';
 import { directoryOfFile } from './fresh-project.ts';
 

@@ -4,10 +4,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { catalogOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 import { directoryOfFile, installFirst } from './fresh-project.ts';
 
 const ECOSYSTEM = fileURLToPath(new URL('../../ecosystem.config.cjs', import.meta.url));

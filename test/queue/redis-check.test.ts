@@ -1,13 +1,14 @@
 import { checkRedis } from '@catchword/queue-redis/check-redis';
+import { makeCertificate } from '@catchword/testing/certificate';
+import { PRIMARY, redisAvailable, startRedis, startSentinel } from '@catchword/testing/redis';
+import { freePort } from '@catchword/testing/server';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { makeCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
-import { catalogOf, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, settingsFor, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { PRIMARY, redisAvailable, startRedis, startSentinel } from '../support/redis.ts';
-import { freePort } from '../support/server.ts';
 
 /** Parts of every password here. */
 const SECRET = /xq4711|Jqh/;

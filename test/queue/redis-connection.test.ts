@@ -3,11 +3,11 @@ import { systemClock } from '@catchword/base/clock';
 import type { Logger } from '@catchword/base/log';
 import { connectRedis, cutRedis } from '@catchword/queue-redis/redis-connection';
 import { createRedisTrouble } from '@catchword/queue-redis/redis-trouble';
+import { makeCertificate } from '@catchword/testing/certificate';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { makeCertificate } from '../support/certificate.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 
 function recordedLog() {
   const logged: unknown[][] = [];

@@ -3,16 +3,17 @@ import { createServer } from 'node:net';
 import { systemClock } from '@catchword/base/clock';
 import { CatchwordError } from '@catchword/base/errors';
 import { checkRedis } from '@catchword/queue-redis/check-redis';
+import { listen } from '@catchword/testing/listen';
+import { collect } from '@catchword/testing/queue-contract';
+import { redisAvailable } from '@catchword/testing/redis';
+import { createScriptedSource } from '@catchword/testing/scripted-source';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { openPlace, pages } from '../../packages/queue-redis/test/bull-place.ts';
+import { PASSWORD, recordingLog, startOwn } from '../../packages/queue-redis/test/own-redis.ts';
 import { addressOf, run, startService } from '../support/cli.ts';
-import { listen } from '../support/listen.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { redisAvailable } from '../support/redis.ts';
-import { openPlace, pages } from './bull-place.ts';
-import { collect } from './contract.ts';
-import { PASSWORD, recordingLog, startOwn } from './own-redis.ts';
-import { createScriptedSource } from './scripted-source.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 /** The rights that the documents name. */
 function documentedRights(): string {

@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { listen } from '@catchword/testing/listen';
+import { natsAvailable } from '@catchword/testing/nats';
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
+import { redisAvailable } from '@catchword/testing/redis';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { listen } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { redisAvailable } from '../support/redis.ts';
 import { books, fed } from './feeding.ts';
-import { useNats, useRedis } from './servers.ts';
 import { natsTarget, postgresTarget } from './targets.ts';
 
 /** Checks a sink as `catchword doctor` does. */

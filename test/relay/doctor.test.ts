@@ -1,7 +1,7 @@
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { apartText } from '../../src/relay/kinds/kinds.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { books, configAt, fedBefore, temporaryMirror } from './feeding.ts';
 import { KINDS } from './target-kinds.ts';
 

@@ -1,12 +1,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { natsAvailable } from '@catchword/testing/nats';
+import { redisAvailable } from '@catchword/testing/redis';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it } from 'vitest';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { redisAvailable } from '../support/redis.ts';
 import { books, configAt, failsAgain, fedBefore, feeding, NEVER, type TestMirror } from './feeding.ts';
-import { useNats, useRedis } from './servers.ts';
 import { jsonlTarget, natsTarget, redisTarget } from './targets.ts';
 
 /** Feeds a store of another application, and does what the hints of a stopped sink say. */

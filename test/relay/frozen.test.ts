@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasCode } from '@catchword/base/errors';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Running, startService } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { prepareAll } from './target-kinds.ts';
 
 /** `FREEZES=30 npx vitest run test/relay/frozen.test.ts` takes five minutes. */

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
-import { natsAvailable, startNats } from '../support/nats.ts';
-import { postgresAvailable, startPostgres } from '../support/postgres.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
+import { mariadbAvailable, startMariadb } from '@catchword/testing/mariadb';
+import { natsAvailable, startNats } from '@catchword/testing/nats';
+import { postgresAvailable, startPostgres } from '@catchword/testing/postgres';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { ADDRESSES, type Protocol } from './addresses.ts';
 import { type MangledServer, mangledServer } from './mangled.ts';
 import { startWatchedRelay } from './watched-relay.ts';

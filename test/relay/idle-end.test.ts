@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
+import { natsAvailable } from '@catchword/testing/nats';
+import { pgbouncerAvailable, startPgbouncer } from '@catchword/testing/pgbouncer';
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
+import { redisAvailable } from '@catchword/testing/redis';
+import type { ServerProcess } from '@catchword/testing/server';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until, wrapSink } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { pgbouncerAvailable, startPgbouncer } from '../support/pgbouncer.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { redisAvailable } from '../support/redis.ts';
-import type { ServerProcess } from '../support/server.ts';
 import { books, configAt, feeding, fillEnded } from './feeding.ts';
 import { readableLog } from './readable-log.ts';
-import { useNats, useRedis } from './servers.ts';
 import { PROXIED_KINDS } from './target-kinds.ts';
 import { natsTarget, postgresTarget, redisTarget } from './targets.ts';
 

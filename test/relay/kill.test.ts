@@ -2,12 +2,12 @@
 // @module-tag slow
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom } from '@catchword/sandbox/catalog/random';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compileView } from '../../src/view/view.ts';
 import { start } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { prepareAll } from './target-kinds.ts';
 
 /** `KILLS=200 npx vitest run test/relay/kill.test.ts` takes many minutes. */

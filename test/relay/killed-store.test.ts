@@ -1,7 +1,8 @@
 // @module-tag slow
+
+import { connectMariadb, mariadbAvailable, startMariadb } from '@catchword/testing/mariadb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { smallBatches, type Version, wrapSink } from '../../src/relay/contract/harness.ts';
-import { connectMariadb, mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { configAt, temporaryMirror } from './feeding.ts';
 
 const KILLS = 5;

@@ -1,13 +1,13 @@
+import { logOf } from '@catchword/testing/log-of';
+import { natsAvailable } from '@catchword/testing/nats';
+import { redisAvailable } from '@catchword/testing/redis';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { AckPolicy, DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { createInbox } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
-import { logOf } from '../support/log-of.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { redisAvailable } from '../support/redis.ts';
 import { books, configAt, failsAgain, fed, fedBefore, feederAt, feeding } from './feeding.ts';
 import { readableLog } from './readable-log.ts';
-import { useNats, useRedis } from './servers.ts';
 import { decodedKey, natsBucketTarget, redisKeysTarget } from './targets.ts';
 
 /** Keys that stores with a collation, or with rules for names, take for one or refuse. */

@@ -1,11 +1,11 @@
 // @module-tag slow
 import { symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { books, temporaryMirror } from './feeding.ts';
 import { KINDS, type TargetKind } from './target-kinds.ts';
 import { jsonlTarget } from './targets.ts';

@@ -1,5 +1,6 @@
 import type { Opened } from '@catchword/sink-kit/sink';
 import { feederName } from '@catchword/sink-kit/stored-mark';
+import { execute } from '@catchword/testing/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { resume } from '../../src/relay/resume-position.ts';
@@ -8,7 +9,6 @@ import type { SinkRow } from '../../src/store/rows/sink-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { SinkLeg } from '../../src/store/schema/sink-tables.ts';
 import type { RelayWriter } from '../../src/store/schema/writers.ts';
-import { execute } from '../support/sqlite.ts';
 import { books, temporaryMirror } from './feeding.ts';
 
 /* A row for each state of a sink, and each place at which its store may be then. */

@@ -1,11 +1,11 @@
 import { truncateSync, writeFileSync } from 'node:fs';
+import { natsAvailable } from '@catchword/testing/nats';
+import { redisAvailable } from '@catchword/testing/redis';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { describe, expect, it } from 'vitest';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { until } from '../../src/relay/contract/harness.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { redisAvailable } from '../support/redis.ts';
 import { books, fed, fedBefore, feeding, movable, NEVER, numbers } from './feeding.ts';
-import { useNats, useRedis } from './servers.ts';
 import { jsonlTarget, natsTarget, redisTarget } from './targets.ts';
 
 /** Makes a store lose events while nothing changes; a check some minutes later redelivers them. */

@@ -2,11 +2,11 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { runProcess } from '../support/cli.ts';
-import { listen } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { ADDRESSES, type Protocol } from './addresses.ts';
 import { fuzzSinks } from './fuzz.ts';
 import { NONSENSE } from './mangled.ts';

@@ -1,10 +1,10 @@
 import { COLUMNS, type Field, STORED } from '@catchword/catalog/fields';
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { productText } from '../../src/report/product-text.ts';
 import { serveHarness } from '../http/place.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 

@@ -1,14 +1,15 @@
 // @module-tag slow
+
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
+import { redisAvailable } from '@catchword/testing/redis';
+import { startS3 } from '@catchword/testing/s3';
+import { useRedis } from '@catchword/testing/used-servers';
 import { describe, expect, it } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { redisAvailable } from '../support/redis.ts';
-import { startS3 } from '../support/s3.ts';
 import { books, fedBefore, feederAt, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
-import { useRedis } from './servers.ts';
 import { postgresTarget, redisKeysTarget, s3Target } from './targets.ts';
 
 /* A store that lost something is filled again: what a run has taken away meanwhile does not leave it without a decision. */

@@ -3,11 +3,12 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { startSandbox } from '@catchword/sandbox/sandbox-server';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { startService } from '../support/cli.ts';
-import { listen } from '../support/listen.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 it('ends when its mirror is replaced, even if a sink leaves a connection open', { tags: ['slow'] }, async () => {
   const sandbox = await startSandbox({ items: 10 });

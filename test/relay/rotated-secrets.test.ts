@@ -3,17 +3,17 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readSettings } from '@catchword/settings/config';
+import { serveHttp } from '@catchword/testing/listen';
+import { natsAvailable } from '@catchword/testing/nats';
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
+import { redisAvailable } from '@catchword/testing/redis';
+import { startServer } from '@catchword/testing/server';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { useRedis } from '@catchword/testing/used-servers';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { serveHttp } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { redisAvailable } from '../support/redis.ts';
-import { startServer } from '../support/server.ts';
 import { books, temporaryMirror } from './feeding.ts';
-import { useRedis } from './servers.ts';
 
 const SECRETS = ['an old secret of at least 24 bytes', 'a new secret of at least 24 bytes'].map(
   (one) => `whsec_${Buffer.from(one).toString('base64')}`,

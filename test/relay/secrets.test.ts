@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CatchwordError, messageOf } from '@catchword/base/errors';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
@@ -8,7 +9,6 @@ import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 /** Characters with a meaning in an address. */
 const HOSTILE = [...'/?#@:&=%+\\[] ;|'.split(''), '%2', '%40', '?table=', '#b='];

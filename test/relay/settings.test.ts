@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { messageOf } from '@catchword/base/errors';
 import { readSettings } from '@catchword/settings/config';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { books, NEVER, type TestMirror, temporaryMirror } from './feeding.ts';
 
 function config(url: string, secret?: string) {

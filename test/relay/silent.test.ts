@@ -2,12 +2,12 @@
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { listen } from '@catchword/testing/listen';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { type Running, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { listen } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { ADDRESSES, type Protocol } from './addresses.ts';
 import { books, temporaryMirror } from './feeding.ts';

@@ -2,11 +2,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SinkError } from '@catchword/sink-kit/sink';
+import { listen } from '@catchword/testing/listen';
+import { pgbouncerAvailable, startPgbouncer } from '@catchword/testing/pgbouncer';
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
-import { listen } from '../support/listen.ts';
-import { pgbouncerAvailable, startPgbouncer } from '../support/pgbouncer.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, feeding, numbers, type TestMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 import { readableLog } from './readable-log.ts';

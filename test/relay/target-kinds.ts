@@ -1,10 +1,10 @@
+import { mariadbAvailable, startMariadb } from '@catchword/testing/mariadb';
+import { natsAvailable, startNats } from '@catchword/testing/nats';
+import { postgresAvailable, startPostgres } from '@catchword/testing/postgres';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
+import { type FakeS3, startS3 } from '@catchword/testing/s3';
 import { onTestFinished } from 'vitest';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
-import { natsAvailable, startNats } from '../support/nats.ts';
-import { postgresAvailable, startPostgres } from '../support/postgres.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
-import { type FakeS3, startS3 } from '../support/s3.ts';
 import type { Protocol } from './addresses.ts';
 import {
   filesTarget,

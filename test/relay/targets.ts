@@ -4,17 +4,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { FAST_DIRECTORY } from '@catchword/testing/fast-directory';
+import { connectMariadb } from '@catchword/testing/mariadb';
+import { PATIENT } from '@catchword/testing/nats';
+import { startProxy, type TcpProxy } from '@catchword/testing/proxy';
+import { type FakeS3, S3_KEY } from '@catchword/testing/s3';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
-import { FAST_DIRECTORY } from '../support/fast-directory.ts';
-import { connectMariadb } from '../support/mariadb.ts';
-import { PATIENT } from '../support/nats.ts';
-import { startProxy, type TcpProxy } from '../support/proxy.ts';
-import { type FakeS3, S3_KEY } from '../support/s3.ts';
 import { readBucket } from '../support/s3-reader.ts';
 
 /** The parts of an event that the checks use. */

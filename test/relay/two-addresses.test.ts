@@ -5,11 +5,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '@catchword/base/clock';
+import { makeSigned } from '@catchword/testing/certificate';
+import { natsAvailable, startNats } from '@catchword/testing/nats';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
-import { makeSigned } from '../support/certificate.ts';
 import { start } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { natsAvailable, startNats } from '../support/nats.ts';
 import { ADDRESSES } from './addresses.ts';
 
 /** Listens, but accepts nothing until it may go on; then posts the port of each connection, and ends it. */

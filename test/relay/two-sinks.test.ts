@@ -1,16 +1,16 @@
+import { mariadbAvailable, useMariadb } from '@catchword/testing/mariadb';
+import { natsAvailable } from '@catchword/testing/nats';
+import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
+import { redisAvailable } from '@catchword/testing/redis';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig, sinkConfigs } from '../../src/relay/sink-config.ts';
 import type { SinkRow } from '../../src/store/rows/sink-rows.ts';
 import { runHere } from '../support/in-process.ts';
-import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { redisAvailable } from '../support/redis.ts';
 import { books, temporaryMirror } from './feeding.ts';
-import { useNats, useRedis } from './servers.ts';
 import { jsonlTarget, mysqlTarget, natsBucketTarget, postgresTarget, redisKeysTarget, redisTarget } from './targets.ts';
 
 const settingAt = (name: string, url: string) => {

@@ -3,15 +3,15 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SinkEvent } from '@catchword/sink-kit/sink';
 import { digestOfJson } from '@catchword/sink-kit/store-digest';
+import { natsAvailable } from '@catchword/testing/nats';
+import { redisAvailable } from '@catchword/testing/redis';
+import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkText } from '../../src/relay/check-text.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { natsAvailable } from '../support/nats.ts';
-import { redisAvailable } from '../support/redis.ts';
 import { compared } from './compared.ts';
 import { books, configAt, fed, fedBefore, feederAt, NEVER, type TestMirror } from './feeding.ts';
-import { useNats, useRedis } from './servers.ts';
 import { filesTarget, jsonlTarget, natsBucketTarget, natsTarget, redisKeysTarget, redisTarget } from './targets.ts';
 
 const eventOf = (vbid: string, body: string | null): SinkEvent => ({

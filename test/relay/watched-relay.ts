@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { FAST_DIRECTORY } from '@catchword/testing/fast-directory';
 import { openHarness, until } from '../../src/relay/contract/harness.ts';
 import { type Running, start } from '../support/cli.ts';
-import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { books } from './feeding.ts';
 
 /** Runs the real relay in a process of its own, which feeds a healthy file besides the sinks under test. */

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { publicLookup } from '@catchword/base/public-address';
+import { listen, serveHttp } from '@catchword/testing/listen';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { listen, serveHttp } from '../support/listen.ts';
 import { books, configAt, feeding, numbers, temporaryMirror } from './feeding.ts';
 import { type Reply, webhookTarget } from './targets.ts';
 

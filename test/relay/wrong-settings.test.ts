@@ -2,11 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SinkSetting } from '@catchword/settings/config';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfigs } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { books, numbers, temporaryMirror } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 import { startWatchedRelay } from './watched-relay.ts';

@@ -1,10 +1,11 @@
 import { dirname, join } from 'node:path';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { serve } from '../http/place.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 it('every report says that the newest full run is open and why, until one is sealed', async () => {
   const books = Array.from({ length: 30 }, (_, at) => Buffer.from(`{"vbid":"B${at}"}`));

@@ -1,4 +1,6 @@
 import { dirname, join } from 'node:path';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { problemText } from '../../src/report/problem-text.ts';
 import { stateOf } from '../../src/state/mirror-state.ts';
@@ -7,8 +9,7 @@ import { serve } from '../http/place.ts';
 import { reading } from '../operate/daemon.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 const IGNORED = { CATCHWORD_IGNORE_FIELDS: '/seen,/variants/*/updated' };
 

@@ -1,9 +1,10 @@
 // @module-tag service
+
+import { sandboxFor } from '@catchword/testing/sandbox-for';
 import { expect, it } from 'vitest';
-import { failure } from '../client/connection.ts';
-import { talk } from '../client/support.ts';
-import { NEW, put } from '../sandbox/asset-requests.ts';
-import { sandboxFor } from '../sandbox/client.ts';
+import { failure } from '../../packages/client/test/connection.ts';
+import { talk } from '../../packages/client/test/support.ts';
+import { NEW, put } from '../../packages/sandbox/test/asset-requests.ts';
 import { FIELDS } from './fields.ts';
 
 /** A value without the quotes that numbers and booleans may have. */

@@ -1,11 +1,11 @@
 // @module-tag service
 
 import type { Sandbox } from '@catchword/sandbox/sandbox-server';
+import { sandboxFor } from '@catchword/testing/sandbox-for';
 import { describe, expect, it } from 'vitest';
-import { failure } from '../client/connection.ts';
-import { talk } from '../client/support.ts';
-import { sandboxFor } from '../sandbox/client.ts';
-import { exchange } from '../sandbox/exchange.ts';
+import { failure } from '../../packages/client/test/connection.ts';
+import { talk } from '../../packages/client/test/support.ts';
+import { exchange } from '../../packages/sandbox/test/exchange.ts';
 import { callOf } from './calls.ts';
 import { type Ask, DECLARATION, type Row, withSamples } from './row.ts';
 import { TABLES } from './tables.ts';

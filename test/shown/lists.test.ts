@@ -1,11 +1,11 @@
+import { execute } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { serve, serveHarness } from '../http/place.ts';
 import { get, getJson } from '../http/reader.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 
 type Things = readonly Readonly<Record<string, unknown>>[];
 

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { effectiveSettings } from '../../src/operate/effective-settings.ts';
 import { serve, serveHarness } from '../http/place.ts';
 import { get, getJson } from '../http/reader.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 it('the page and the API show the settings in use as the command does, without secrets', async () => {
   const { store } = await serveHarness();

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { CatchwordError } from '@catchword/base/errors';
 import type { FetchTask, PageResponse } from '@catchword/catalog/page-types';
 import type { RunKind } from '@catchword/catalog/run-types';
+import { FAST_DIRECTORY } from '@catchword/testing/fast-directory';
 import type { CatalogClient } from 'catchword-client/catalog-client';
-import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import {
   type Arena,
   disturbSource,

@@ -1,8 +1,8 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { FAST_DIRECTORY } from '@catchword/testing/fast-directory';
 import Database from 'better-sqlite3';
 import { openStore } from '../../src/store/store.ts';
-import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 
 let template: string | undefined;
 

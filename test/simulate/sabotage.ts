@@ -171,7 +171,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'Loaded<W>) => holdsEnd(window) || window.page > 0;',
   ),
   bugFor(
-    'test/catalog/seams.test.ts',
+    'test/proof/seams.test.ts',
     'the order of the list is not checked',
     'src/proof/seams.ts',
     'if (place < there) disorder++;',
@@ -356,7 +356,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   // The simulator sees no harm: deltas are read from the moment that the page shows.
   bugFor(
-    'test/catalog/watermark.test.ts',
+    'test/proof/watermark.test.ts',
     'an old page from a cache is believed',
     'src/proof/watermark.ts',
     'if (ageMs <= overlapMs) return null;',
@@ -457,21 +457,21 @@ export const SABOTAGES: readonly Sabotage[] = [
     "withdrew = run.kind === 'delta' &&",
   ),
   bugFor(
-    'test/queue/shared-rate.test.ts',
+    'packages/queue-redis/test/shared-rate.test.ts',
     'fetchers make requests although Redis was flushed and no keeper has stated a rate',
     'packages/queue-redis/src/redis-pace.ts',
     'if not isStated then return',
     'if false then return',
   ),
   bugFor(
-    'test/queue/shared-rate.test.ts',
+    'packages/queue-redis/test/shared-rate.test.ts',
     'the fastest keeper of a source sets the rate of its fetchers',
     'packages/queue-redis/src/redis-pace.ts',
     'if tonumber(interval) > slowest then',
     'if true then',
   ),
   bugFor(
-    'test/queue/bullmq.test.ts',
+    'packages/queue-redis/test/bullmq.test.ts',
     'deltas wait for the pages of lists',
     'packages/queue-redis/src/jobs.ts',
     'isList && { priority: LIST_PRIORITY }',
@@ -583,7 +583,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     '        throw error;',
   ),
   bugFor(
-    'test/queue/patient-worker.test.ts',
+    'packages/queue-redis/test/patient-worker.test.ts',
     'a worker asks a Redis that refuses commands again at once',
     'packages/queue-redis/src/jobs.ts',
     '    if (errors > 0) await clock.sleep(pauseMs, closing);\n',
@@ -612,7 +612,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     "if (kind === 'list') return true;\n  if (kind === 'settle' || seam === 0) return false;",
   ),
   bugFor(
-    'test/catalog/seams.test.ts',
+    'test/proof/seams.test.ts',
     'a product that is listed twice joins two places',
     'src/proof/seams.ts',
     'isJoined: count > 0 && outside <= count + VANISHED };',
@@ -633,14 +633,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     'list.total',
   ),
   bugFor(
-    'test/catalog/seams.test.ts',
+    'test/proof/seams.test.ts',
     'repairs elsewhere lead to another end of the list',
     'src/proof/seams.ts',
     'const toEnd = leads(before, isEnd, touch);',
     'const toEnd = leads(before, isEnd);',
   ),
   bugFor(
-    'test/catalog/seams.test.ts',
+    'test/proof/seams.test.ts',
     'another end of the list closes gaps before it, too',
     'src/proof/seams.ts',
     '(toEnd && other >= at)',
@@ -825,7 +825,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     "if (kind === 'list' || seam === 0) return false;",
   ),
   bugFor(
-    'test/catalog/seams.test.ts',
+    'test/proof/seams.test.ts',
     'a list stood still although it lost a product that was not read',
     'src/proof/seams.ts',
     'isStill: isStill && different >= total };',
@@ -846,7 +846,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     '  void markControl;\n  mark(',
   ),
   bugFor(
-    'test/catalog/seams.test.ts',
+    'test/proof/seams.test.ts',
     'a window without items closes a seam',
     'src/proof/plan.ts',
     'return doubt === null && items < perPage && items > 0;',

@@ -1,7 +1,7 @@
 import { CatchwordError } from '@catchword/base/errors';
 import type { FetchTask, PageResponse } from '@catchword/catalog/page-types';
+import { bytesOf } from '@catchword/testing/page';
 import type { CatalogClient } from 'catchword-client/catalog-client';
-import { bytesOf } from '../support/page.ts';
 import type { CatalogView, Shown, SimulatedCatalog } from './catalog.ts';
 import type { Owner, World } from './world.ts';
 

@@ -1,9 +1,9 @@
 import { systemClock } from '@catchword/base/clock';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { serve } from '../http/place.ts';
 import { MINUTE, mirrorScene } from '../operate/scene.ts';
-import { execute } from '../support/sqlite.ts';
 
 const HOUR = 60 * MINUTE;
 const MIN_FREE = 20;

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { execute, query } from '@catchword/testing/sqlite';
 import BetterSqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { addressOf, run, runProcess, startService, stopWhileWriting } from '../support/cli.ts';
@@ -20,7 +21,6 @@ import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
-import { execute, query } from '../support/sqlite.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 

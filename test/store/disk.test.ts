@@ -1,8 +1,8 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
 import { diskOf } from '../../src/store/file/open-mirror-file.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 it.skipIf(process.platform !== 'linux')('a link is measured by the disk of the file that it names', () => {
   const link = join(temporaryDirectory(), 'catalog.db');

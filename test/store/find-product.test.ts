@@ -1,12 +1,12 @@
 import { isbnForms } from '@catchword/base/isbn';
+import { query } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { findProduct } from '../../src/store/rows/find-product.ts';
 import { serve } from '../http/place.ts';
 import { get } from '../http/reader.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { query } from '../support/sqlite.ts';
 
 it('an ISBN is written with 10 and with 13 digits', () => {
   const both = ['9780306406157', '0306406152'];

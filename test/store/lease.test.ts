@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
+import { query } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../src/store/schema/lease.ts';
-import { query } from '../support/sqlite.ts';
 import { mirrorPath, openedStore } from './opened-store.ts';
 
 /** Opens a mirror as two processes of other machines do: each counts as alive until its lease expires. */

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { query } from '@catchword/testing/sqlite';
+import { sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
 import { expect, it, onTestFinished } from 'vitest';
 import { run, startProcess, startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { query } from '../support/sqlite.ts';
-import { sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 /*
  * litestream itself is not installed here. This program does to the mirror what litestream documents that it does: it has

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { execute } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openMirrorFile } from '../../src/store/file/open-mirror-file.ts';
 import { openStore } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { execute } from '../support/sqlite.ts';
 
 const STORE = fileURLToPath(new URL('../../dist/store/store.js', import.meta.url));
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { onTestFinished } from 'vitest';
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 
 /** A path for a mirror, in a directory of the test. */
 export function mirrorPath(): string {

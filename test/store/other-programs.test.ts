@@ -11,15 +11,15 @@ import {
   utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { holdingClock } from '@catchword/testing/holding-clock';
+import { python, sqlite3, sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
 import { describe, expect, it } from 'vitest';
 import { get } from '../http/reader.ts';
 import { addressOf, type Running, run, startService } from '../support/cli.ts';
-import { holdingClock } from '../support/holding-clock.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { filled, type Place, place } from '../support/place.ts';
-import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 const SERVING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
 const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off' };

@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { python, sqlite3, sqliteToolsAvailable, UNPRIVILEGED } from '@catchword/testing/sqlite-tools';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMirrorFile } from '../../src/store/file/open-mirror-file.ts';
@@ -10,9 +12,7 @@ import { getJson } from '../http/reader.ts';
 import { addressOf, start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { type Place, place } from '../support/place.ts';
-import { python, sqlite3, sqliteToolsAvailable, UNPRIVILEGED } from '../support/sqlite-tools.ts';
 import { openedStore } from './opened-store.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));

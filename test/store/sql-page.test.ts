@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { query } from '@catchword/testing/sqlite';
+import { sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { blocksOf } from '../docs/blocks.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { query } from '../support/sqlite.ts';
-import { sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 import { openedStore } from './opened-store.ts';
 
 const execute = promisify(execFile);

@@ -1,12 +1,12 @@
 import { columnsOf, type Fields, partsOf } from '@catchword/catalog/field-values';
 import { COLUMNS, PART_NAMES, PARTS } from '@catchword/catalog/fields';
 import { productOf } from '@catchword/catalog/product';
+import { pageOfText } from '@catchword/testing/page';
+import { query } from '@catchword/testing/sqlite';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
+import { rawNumber } from '../../packages/catalog/test/raw-json.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
-import { rawNumber } from '../catalog/raw-json.ts';
-import { pageOfText } from '../support/page.ts';
-import { query } from '../support/sqlite.ts';
 
 /* The views read the text of a product with SQLite, and everything else reads it with JavaScript: both get the same. */
 

@@ -1,21 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { objectMembers } from '@catchword/catalog/json-text';
 import { selectionText } from '@catchword/catalog/source-identity';
-import { expect, onTestFinished } from 'vitest';
+import { execute, query } from '@catchword/testing/sqlite';
+import { expect } from 'vitest';
 import { createHistory } from '../../src/store/history/history.ts';
 import { openStore } from '../../src/store/store.ts';
-import { execute, query } from './sqlite.ts';
-
-/** Creates a directory for the test; kept if the test fails. */
-export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'catchword-test-'));
-  onTestFinished(({ task }) => {
-    if (task.result?.state !== 'fail') rmSync(directory, { recursive: true, force: true });
-  });
-  return directory;
-}
 
 /** What a run reads with the default settings. */
 export const SELECTION = selectionText({ includeDetails: [], currency: [] });

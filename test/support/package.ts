@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { madeOnce } from './run-directory.ts';
+import { madeOnce } from '@catchword/testing/run-directory';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

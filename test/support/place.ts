@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { SandboxOptions } from '@catchword/sandbox/options';
 import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { onTestFinished } from 'vitest';
 import { load } from './load.ts';
-import { settingsFor, temporaryDirectory } from './mirror.ts';
+import { settingsFor } from './mirror.ts';
 
 /** A sandbox, and where its mirror is or will be. */
 export interface Place {

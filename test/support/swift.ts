@@ -2,9 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort, isInstalled } from '@catchword/testing/server';
 import { AwsV4Signer } from 'aws4fetch';
 import { until } from '../../src/relay/contract/harness.ts';
-import { freePort, isInstalled } from './server.ts';
 
 export const swiftAvailable = isInstalled('swift-proxy-server', 'OpenStack Swift', '--help');
 

@@ -2,6 +2,8 @@ import { systemClock } from '@catchword/base/clock';
 import { createLog } from '@catchword/base/log';
 import type { CapturedPage } from '@catchword/catalog/page-types';
 import { sourceIdentity } from '@catchword/catalog/source-identity';
+import { pageOfText } from '@catchword/testing/page';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Leased } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
@@ -12,8 +14,6 @@ import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/keeper.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { expectExactLog } from '../support/mirror.ts';
-import { pageOfText } from '../support/page.ts';
-import { execute } from '../support/sqlite.ts';
 
 const PER_PAGE = 10;
 

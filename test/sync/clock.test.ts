@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Clock, systemClock } from '@catchword/base/clock';
 import { createLog } from '@catchword/base/log';
 import type { RunKind } from '@catchword/catalog/run-types';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
@@ -10,7 +11,6 @@ import { start } from '../support/cli.ts';
 import { load, type ToldRun } from '../support/load.ts';
 import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
 import { filled, place } from '../support/place.ts';
-import { execute } from '../support/sqlite.ts';
 
 const HOUR = 3_600_000;
 

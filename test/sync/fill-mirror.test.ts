@@ -2,6 +2,8 @@ import { systemClock } from '@catchword/base/clock';
 import { CatchwordError } from '@catchword/base/errors';
 import { createLog } from '@catchword/base/log';
 import { sourceIdentity } from '@catchword/catalog/source-identity';
+import { pageOfText } from '@catchword/testing/page';
+import { execute, query } from '@catchword/testing/sqlite';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createBinaryJson } from '../../src/store/history/binary-json.ts';
@@ -11,8 +13,6 @@ import { cancelRun, ensureLookups, failRun } from '../../src/sync/finish-run.ts'
 import { startRun } from '../../src/sync/keeper.ts';
 import { mirrorPath } from '../store/opened-store.ts';
 import { expectExactLog } from '../support/mirror.ts';
-import { pageOfText } from '../support/page.ts';
-import { execute, query } from '../support/sqlite.ts';
 
 const PER_PAGE = 60;
 

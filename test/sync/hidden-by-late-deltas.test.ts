@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { catalogOf } from '../support/mirror.ts';
-import { execute } from '../support/sqlite.ts';
 import { names, scripted } from './scripted-place.ts';
 
 /* Histories in which a run is sealed over a product that it has not read, or moves its watermark past one. */

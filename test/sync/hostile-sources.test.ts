@@ -1,6 +1,6 @@
+import type { RawSource } from '@catchword/testing/raw-source';
 import { expect, it } from 'vitest';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
-import type { RawSource } from '../support/raw-source.ts';
 import { isDelta, rawPlace } from './raw-place.ts';
 
 /*

@@ -2,10 +2,10 @@ import type { Clock } from '@catchword/base/clock';
 import type { Notice } from '@catchword/base/log';
 import type { Rate } from '@catchword/pace/pace';
 import type { Pacer } from '@catchword/pace/pacer';
+import { createVirtualClock } from '@catchword/testing/test-clocks';
 import { expect, it } from 'vitest';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { openedStore } from '../store/opened-store.ts';
-import { createVirtualClock } from '../support/test-clocks.ts';
 
 const MINUTE_MS = 60_000;
 const LATENCY_MS = 50;

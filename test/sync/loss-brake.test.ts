@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { problemText } from '../../src/report/problem-text.ts';
@@ -8,9 +10,8 @@ import { serve } from '../http/place.ts';
 import { reading } from '../operate/daemon.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load, type ToldRun } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { startRawSource } from '../support/raw-source.ts';
 
 const WRONG = { CATCHWORD_CURRENCY: 'XXX' };
 

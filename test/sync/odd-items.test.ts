@@ -1,5 +1,6 @@
 import { systemClock } from '@catchword/base/clock';
 import { createLog } from '@catchword/base/log';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startFetcherService } from '../../src/cli/roles/pipeline.ts';
@@ -7,7 +8,6 @@ import { createHistory, productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 import { isDelta, rawPlace } from './raw-place.ts';
 
 function book(vbid: string, title: string, encoding: BufferEncoding = 'utf8'): Buffer {

@@ -1,12 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
+import { execute } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { start } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, mutate, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
-import { execute } from '../support/sqlite.ts';
+import { catalogOf, expectExactLog, mutate, settingsFor, truthOf } from '../support/mirror.ts';
 
 let first: Sandbox;
 let other: Sandbox;

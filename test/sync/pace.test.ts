@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Notice } from '@catchword/base/log';
 import type { Sandbox } from '@catchword/sandbox/sandbox-server';
+import { createVirtualClock } from '@catchword/testing/test-clocks';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
@@ -12,7 +13,6 @@ import { run, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';
-import { createVirtualClock } from '../support/test-clocks.ts';
 
 /** When requests of the interface arrived at the sandbox; milliseconds since 1970. */
 async function arrivals({ url }: Sandbox): Promise<number[]> {

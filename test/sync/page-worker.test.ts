@@ -1,12 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { productsOf } from '@catchword/catalog/page-items';
+import { bytesOf, pageOfText } from '@catchword/testing/page';
+import { pageText, task } from '@catchword/testing/scripted-source';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { startPageWorker } from '../../src/sync/fast/page-worker-client.ts';
-import { pageText, task } from '../queue/scripted-source.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { bytesOf, pageOfText } from '../support/page.ts';
 
 /** Compiled, as in use. */
 const PROGRAM = new URL('../../dist/page-worker.js', import.meta.url);

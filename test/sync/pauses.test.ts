@@ -1,10 +1,10 @@
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
+import { createVirtualClock } from '@catchword/testing/test-clocks';
 import { expect, it, onTestFinished } from 'vitest';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { run, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
-import { createVirtualClock } from '../support/test-clocks.ts';
 import { bodies, rawPlace } from './raw-place.ts';
 
 /** A source of one product, which asks for a pause of so many seconds while `retryAfter` is not null. */

@@ -1,11 +1,11 @@
 import { createLog } from '@catchword/base/log';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
-import { execute } from '../support/sqlite.ts';
 
 const DAY_MS = 86_400_000;
 const KEEP_NOTHING = { logRetentionMs: -DAY_MS, logCap: 1_000 };

@@ -1,4 +1,6 @@
 import type { RunKind } from '@catchword/catalog/run-types';
+import { execute, query } from '@catchword/testing/sqlite';
+import { createVirtualClock } from '@catchword/testing/test-clocks';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
@@ -6,8 +8,6 @@ import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import { createRunPruning } from '../../src/sync/prune-runs.ts';
 import { SELECTION } from '../support/mirror.ts';
-import { execute, query } from '../support/sqlite.ts';
-import { createVirtualClock } from '../support/test-clocks.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { RunKind } from '@catchword/catalog/run-types';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
+import { settingsFor } from '../support/mirror.ts';
 
 /** Starts a source of these items, and names the path of its future mirror. */
 export async function rawPlace(items: readonly (string | Buffer)[], more: Record<string, string> = {}, gzip = false) {

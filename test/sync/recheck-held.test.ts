@@ -1,10 +1,10 @@
 import { systemClock } from '@catchword/base/clock';
 import type { FetchTask } from '@catchword/catalog/page-types';
 import type { PageQueue } from '@catchword/queue/queue-port';
+import { lookupOfText } from '@catchword/testing/page';
 import { expect, it } from 'vitest';
 import type { Reader } from '../../src/store/schema/reader.ts';
 import { recheck } from '../../src/sync/recheck-held.ts';
-import { lookupOfText } from '../support/page.ts';
 
 it('a recheck does not look up held products called . or ..', async () => {
   const held = ['.', '..', 'A'].map((vbid, at) => ({ id: at + 1, vbid, title: null }));

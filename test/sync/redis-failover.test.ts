@@ -1,9 +1,10 @@
 // @module-tag slow
+
+import { redisAvailable, startRedisGroup } from '@catchword/testing/redis';
 import { expect, it, onTestFinished } from 'vitest';
 import { startService } from '../support/cli.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { redisAvailable, startRedisGroup } from '../support/redis.ts';
 
 /** Minimum requests of a full load. */
 const WINDOWS = 200;

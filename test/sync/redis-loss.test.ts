@@ -1,10 +1,11 @@
 // @module-tag slow
+
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { run, start, startService } from '../support/cli.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 
 /** Minimum requests of a full load. */
 const WINDOWS = 200;

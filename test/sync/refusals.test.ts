@@ -1,9 +1,9 @@
 import { CatchwordError } from '@catchword/base/errors';
+import type { RawSource } from '@catchword/testing/raw-source';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
+import { query } from '@catchword/testing/sqlite';
 import { expect, it, onTestFinished } from 'vitest';
 import { catalogOf } from '../support/mirror.ts';
-import type { RawSource } from '../support/raw-source.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
-import { query } from '../support/sqlite.ts';
 import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 
 const HTML = { 'content-type': 'text/html' };

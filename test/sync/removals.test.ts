@@ -3,15 +3,15 @@ import { systemClock } from '@catchword/base/clock';
 import { productOf } from '@catchword/catalog/product';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '@catchword/sandbox/options';
 import { startSandbox } from '@catchword/sandbox/sandbox-server';
+import { serveHttp } from '@catchword/testing/listen';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { expect, it, onTestFinished } from 'vitest';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere as cli } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
 import { filled as anyFilled, type Place, place } from '../support/place.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
 
 /** A filled mirror. Withdrawn products are gone at once, without an announcement. */
 function filled(options: Partial<SandboxOptions>, more?: Record<string, string>): Promise<Place> {

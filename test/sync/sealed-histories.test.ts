@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { execute } from '@catchword/testing/sqlite';
 import { expect, it } from 'vitest';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog } from '../support/mirror.ts';
-import { execute } from '../support/sqlite.ts';
 import { isDelta } from './raw-place.ts';
 import { fromOf, names, scripted } from './scripted-place.ts';
 

@@ -1,10 +1,10 @@
 import { systemClock } from '@catchword/base/clock';
+import { serveHttp } from '@catchword/testing/listen';
 import { expect, it } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { mirrorPath, openedStore } from '../store/opened-store.ts';
 import { startService } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';

@@ -3,17 +3,17 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxOptions } from '@catchword/sandbox/options';
+import { holdingClock } from '@catchword/testing/holding-clock';
+import { redisAvailable, startRedis } from '@catchword/testing/redis';
+import { freePort } from '@catchword/testing/server';
+import { execute, query } from '@catchword/testing/sqlite';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { CLI, runOnTerminal, start, startProcess, startService } from '../support/cli.ts';
-import { holdingClock } from '../support/holding-clock.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
-import { freePort } from '../support/server.ts';
-import { execute, query } from '../support/sqlite.ts';
 
 const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
 

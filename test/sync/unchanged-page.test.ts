@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { FetchTask, Page } from '@catchword/catalog/page-types';
 import { pageOf } from '@catchword/catalog/validate-page';
+import { bytesOf } from '@catchword/testing/page';
+import { execute, query } from '@catchword/testing/sqlite';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { bytesOf } from '../support/page.ts';
-import { execute, query } from '../support/sqlite.ts';
 
 const PER_PAGE = 40;
 const PRODUCTS = 120;

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '@catchword/sandbox/sandbox-server';
+import { startRawSource } from '@catchword/testing/raw-source';
+import { execute } from '@catchword/testing/sqlite';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { startRawSource } from '../support/raw-source.ts';
-import { execute } from '../support/sqlite.ts';
 import { rawPlace } from './raw-place.ts';
 
 let sandbox: Sandbox;

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { execute, query } from '@catchword/testing/sqlite';
+import { sqlite3, sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
 import { describe, expect, it } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { type Place, place } from '../support/place.ts';
-import { execute, query } from '../support/sqlite.ts';
-import { sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 /*
  * Mirrors of every schema, as the program wrote them that brought the schema (make-mirror.ts). The first one is of 0.1.0.

@@ -1,4 +1,5 @@
 import { systemClock } from '@catchword/base/clock';
+import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
@@ -7,7 +8,6 @@ import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
 import { runHere } from '../support/in-process.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { fedShop, shop, where } from './fed-shop.ts';
 import { unusualRun, usualRun } from './unusual-run.ts';
 

@@ -1,4 +1,6 @@
 import { CatchwordError } from '@catchword/base/errors';
+import { postgresAvailable, startPostgres } from '@catchword/testing/postgres';
+import type { ServerProcess } from '@catchword/testing/server';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
@@ -16,8 +18,6 @@ import { holdNumber } from '../../src/report/sink-report.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { configAt } from '../relay/feeding.ts';
-import { postgresAvailable, startPostgres } from '../support/postgres.ts';
-import type { ServerProcess } from '../support/server.ts';
 import { COLUMN_TYPES, COLUMNS, filterOf, IDENTITY, LISTED, productOf, type Row, rowOf } from './filters.ts';
 import { memoryReceiver, QUICK, randomOf } from './memory-receiver.ts';
 import { markSql, publishedBy } from './publication.ts';

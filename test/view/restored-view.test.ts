@@ -1,4 +1,6 @@
 // @module-tag slow
+
+import { query } from '@catchword/testing/sqlite';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
@@ -10,7 +12,6 @@ import { NEVER, relayOf } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
 import { load } from '../support/load.ts';
 import { filled, type Place } from '../support/place.ts';
-import { query } from '../support/sqlite.ts';
 import { where } from './fed-shop.ts';
 
 /** About one product in five, others with each version. */

@@ -1,8 +1,8 @@
+import { query } from '@catchword/testing/sqlite';
 import { describe, expect, it } from 'vitest';
 import { compileView, viewText } from '../../src/view/view.ts';
 import { blocksOf } from '../docs/blocks.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
-import { query } from '../support/sqlite.ts';
 
 const LISTS: readonly (readonly unknown[] | null)[] = [
   null,

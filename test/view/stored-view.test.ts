@@ -1,9 +1,9 @@
+import { execute, query } from '@catchword/testing/sqlite';
 import { expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { compileView, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';
-import { execute, query } from '../support/sqlite.ts';
 
 const NAMES = { where: 'WHERE', fields: 'FIELDS' };
 const VIEWS: readonly (readonly [what: string, stored: string])[] = [

@@ -11,7 +11,7 @@ import { type CredentialSubmission, KEYS } from './submission.ts';
  *    at the place of its submission, and none can be a repetition or a second answer for another account.
  * 3. Otherwise it is unclear, and the account gets neither a credential nor a code.
  *
- * test/client/credential-match.test.ts states and tests what this relies on.
+ * packages/client/test/credential-match.test.ts states and tests what this relies on.
  */
 
 /** An element of the answer with its keys. @rule 4.3-4 */
