@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '@catchword/base/clock';
 import { createLog } from '@catchword/base/log';
-import { openHarness, SINK_NAME } from '../src/relay/contract/harness.ts';
+import { openHarness, SINK_NAME } from '../src/contract/harness.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
 import { table } from '../src/report/text.ts';
 import { inDirectory, print } from './process.ts';

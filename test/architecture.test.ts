@@ -32,6 +32,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   state: ['catalog', 'store'],
   view: ['catalog', 'store'],
   relay: ['catalog', 'settings', 'store', 'view', ...KITS],
+  contract: ['catalog', 'relay', 'settings', 'sink-kit', 'store'],
   report: ['catalog', 'proof', 'relay', 'settings', 'sink-kit', 'state', 'store', 'view'],
   shown: ['catalog', 'operate', 'relay', 'report', 'settings', 'sink-kit', 'state', 'store'],
   sync: ['catalog', 'client', 'proof', 'queue', 'settings', 'store'],

@@ -33,7 +33,7 @@ async function withMadeUp<T>(path: string): Promise<T> {
 const ITEM = '{"vbid":"V","shelf":["A 1",{"name":"B 2"}],"metadata":{"weight":1.50}}';
 
 it('a field that is added to the table of fields is everywhere', async () => {
-  const { openHarness } = await withMadeUp<typeof import('../../src/relay/contract/harness.ts')>(
+  const { openHarness } = await withMadeUp<typeof import('../../src/contract/harness.ts')>(
     '../../src/relay/contract/harness.ts',
   );
   const harness = openHarness();

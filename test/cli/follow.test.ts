@@ -6,7 +6,7 @@ import { systemClock } from '@catchword/base/clock';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { changesCommand } from '../../src/cli/commands/changes-command.ts';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
 import { CLI } from '../support/cli.ts';
 import { contextWith } from '../support/in-process.ts';

@@ -4,7 +4,7 @@ import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { productCommands } from '../../src/cli/commands/product-command.ts';
 import type { CommandContext } from '../../src/cli/commands/shared/command-context.ts';
 import { syncCommands } from '../../src/cli/commands/sync-command.ts';
-import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { runCommand } from '../support/in-process.ts';
 import { load } from '../support/load.ts';

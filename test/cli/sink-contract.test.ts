@@ -8,7 +8,7 @@ import { S3_KEY, startS3 } from '@catchword/testing/s3';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { sinkChecks } from '../../src/relay/contract/checks.ts';
+import { sinkChecks } from '../../src/contract/checks.ts';
 import { fed, fedBefore } from '../relay/feeding.ts';
 import { jsonlTarget, postgresTarget, s3Target, webhookTarget } from '../relay/targets.ts';
 import { runHere as cli } from '../support/in-process.ts';

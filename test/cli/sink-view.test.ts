@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { openHarness, until } from '../../src/relay/contract/harness.ts';
+import { openHarness, until } from '../../src/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { post } from '../http/browser-requests.ts';

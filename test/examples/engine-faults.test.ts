@@ -1,6 +1,6 @@
 import { isSinkError, type Mark } from '@catchword/sink-kit/sink';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openHarness, until, type Version } from '../../src/relay/contract/harness.ts';
+import { openHarness, until, type Version } from '../../src/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { serveEngine } from './engine.ts';
 import { createOpenSearch } from './fake-opensearch.ts';

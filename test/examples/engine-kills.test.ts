@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom } from '@catchword/sandbox/catalog/random';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
-import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
+import { openHarness, type Version } from '../../src/contract/harness.ts';
 import { start } from '../support/cli.ts';
 import { serveEngine } from './engine.ts';
 import { createOpenSearch } from './fake-opensearch.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { startProxy } from '@catchword/testing/proxy';
-import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
+import type { Received, SinkTarget } from '../../src/contract/checks.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sinkChecks } from '../../src/relay/contract/checks.ts';
-import { tryStore } from '../../src/relay/contract/try-store.ts';
+import { sinkChecks } from '../../src/contract/checks.ts';
+import { tryStore } from '../../src/contract/try-store.ts';
 import { compared } from '../relay/compared.ts';
 import { fed, NEVER } from '../relay/feeding.ts';
 import { type Engine, serveEngine } from './engine.ts';

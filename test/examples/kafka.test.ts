@@ -1,6 +1,6 @@
 import type { Mark } from '@catchword/sink-kit/sink';
 import { expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { serveEngine } from './engine.ts';
 import { createKafka } from './fake-kafka.ts';

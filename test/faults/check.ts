@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { eventText } from '@catchword/catalog/event';
 import { query } from '@catchword/testing/sqlite';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { createHistory } from '../../src/store/history/history.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '@catchword/base/clock';
 import { expect, it } from 'vitest';
-import type { Version } from '../../src/relay/contract/harness.ts';
+import type { Version } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { failedRun, unusualRun, usualRun } from '../view/unusual-run.ts';
 import { serveHarness } from './place.ts';

@@ -5,8 +5,8 @@ import type { Plans } from '@catchword/catalog/tick';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
+import { openHarness } from '../../src/contract/harness.ts';
 import { startWeb, type WebOptions } from '../../src/http/web-server.ts';
-import { openHarness } from '../../src/relay/contract/harness.ts';
 import { filled } from '../support/place.ts';
 import { get } from './reader.ts';
 

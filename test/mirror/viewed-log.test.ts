@@ -1,11 +1,11 @@
 import { systemClock } from '@catchword/base/clock';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
+import { openHarness } from '../../src/contract/harness.ts';
 import { parseEvent } from '../../src/events/events.ts';
 import { createChangeFeed } from '../../src/http/change-feed.ts';
 import { createReadSteps, inThisThread } from '../../src/http/read-steps.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
-import { openHarness } from '../../src/relay/contract/harness.ts';
 import { findPosition } from '../../src/store/history/log-position.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startDaemon } from '../../src/cli/roles/roles.ts';
-import { hastyClock, until } from '../../src/relay/contract/harness.ts';
+import { hastyClock, until } from '../../src/contract/harness.ts';
 import type { ActionRow } from '../../src/store/rows/decision-rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';

@@ -3,7 +3,7 @@ import { startSandbox } from '@catchword/sandbox/sandbox-server';
 import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { query } from '@catchword/testing/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { hastyClock, until } from '../../src/relay/contract/harness.ts';
+import { hastyClock, until } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../http/place.ts';

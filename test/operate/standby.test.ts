@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { createLog } from '@catchword/base/log';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
+import { hastyClock } from '../../src/contract/harness.ts';
 import { startStandby } from '../../src/operate/schedule/standby.ts';
-import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { openStore } from '../../src/store/store.ts';
 
 it('a process that stands by takes over a mirror that was replaced meanwhile', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import type { CheckRequest, SinkCheck } from '../../src/store/schema/sink-tables.ts';
 import type { TestMirror } from './feeding.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { sinkChecks } from '../../src/relay/contract/checks.ts';
+import { sinkChecks } from '../../src/contract/checks.ts';
 import { KINDS, type TargetKind } from './target-kinds.ts';
 
 /** Checks that take seconds with a server. */

@@ -1,6 +1,6 @@
 import type { SinkEvent } from '@catchword/sink-kit/sink';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { smallBatches, until, wrapSink } from '../../src/contract/harness.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compared } from './compared.ts';
 import {

@@ -1,7 +1,7 @@
 import { SinkError } from '@catchword/sink-kit/sink';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { SINK_NAME, until, wrapSink } from '../../src/contract/harness.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
 import { feederAt, NEVER, temporaryMirror } from './feeding.ts';

@@ -5,7 +5,7 @@ import { hasCode } from '@catchword/base/errors';
 import { createRandom } from '@catchword/sandbox/catalog/random';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
-import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
+import { openHarness, type Version } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Running, startService } from '../support/cli.ts';

@@ -2,7 +2,7 @@ import { eventId, eventText } from '@catchword/catalog/event';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
+import { openHarness, type Version } from '../../src/contract/harness.ts';
 import { createHistory, productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';

@@ -6,7 +6,7 @@ import { redisAvailable } from '@catchword/testing/redis';
 import type { ServerProcess } from '@catchword/testing/server';
 import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { until, wrapSink } from '../../src/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { books, configAt, feeding, fillEnded } from './feeding.ts';
 import { readableLog } from './readable-log.ts';

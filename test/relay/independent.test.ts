@@ -3,7 +3,7 @@ import { CatchwordError } from '@catchword/base/errors';
 import { serveUntil } from '@catchword/base/lifecycle';
 import { listen } from '@catchword/testing/listen';
 import { expect, it, onTestFinished } from 'vitest';
-import { until, withAck } from '../../src/relay/contract/harness.ts';
+import { until, withAck } from '../../src/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books, numbers, relayOf, temporaryMirror } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';

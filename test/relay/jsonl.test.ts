@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { eventText } from '@catchword/catalog/event';
 import { expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { arrived, books, fed, fedBefore, feederAt, feeding, NEVER, numbers } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';

@@ -2,7 +2,7 @@
 
 import { connectMariadb, mariadbAvailable, startMariadb } from '@catchword/testing/mariadb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { smallBatches, type Version, wrapSink } from '../../src/relay/contract/harness.ts';
+import { smallBatches, type Version, wrapSink } from '../../src/contract/harness.ts';
 import { configAt, temporaryMirror } from './feeding.ts';
 
 const KILLS = 5;

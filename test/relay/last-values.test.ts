@@ -5,7 +5,7 @@ import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { AckPolicy, DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { createInbox } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { books, configAt, failsAgain, fed, fedBefore, feederAt, feeding } from './feeding.ts';
 import { readableLog } from './readable-log.ts';
 import { decodedKey, natsBucketTarget, redisKeysTarget } from './targets.ts';

@@ -2,7 +2,7 @@
 
 import { systemClock } from '@catchword/base/clock';
 import { expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { books, feeding, relayOf, temporaryMirror } from './feeding.ts';

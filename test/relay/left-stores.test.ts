@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
 import { books, temporaryMirror } from './feeding.ts';

@@ -2,7 +2,7 @@ import type { Opened } from '@catchword/sink-kit/sink';
 import { feederName } from '@catchword/sink-kit/stored-mark';
 import { execute } from '@catchword/testing/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SINK_NAME } from '../../src/relay/contract/harness.ts';
+import { SINK_NAME } from '../../src/contract/harness.ts';
 import { resume } from '../../src/relay/resume-position.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import type { SinkRow } from '../../src/store/rows/sink-rows.ts';

@@ -3,8 +3,8 @@ import { natsAvailable } from '@catchword/testing/nats';
 import { redisAvailable } from '@catchword/testing/redis';
 import { useNats, useRedis } from '@catchword/testing/used-servers';
 import { describe, expect, it } from 'vitest';
-import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { until } from '../../src/relay/contract/harness.ts';
+import type { SinkTarget } from '../../src/contract/checks.ts';
+import { until } from '../../src/contract/harness.ts';
 import { books, fed, fedBefore, feeding, movable, NEVER, numbers } from './feeding.ts';
 import { jsonlTarget, natsTarget, redisTarget } from './targets.ts';
 

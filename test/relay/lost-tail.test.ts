@@ -2,7 +2,7 @@ import { SinkError } from '@catchword/sink-kit/sink';
 import { logOf } from '@catchword/testing/log-of';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { until, wrapSink } from '../../src/contract/harness.ts';
 import { books, type TestMirror, temporaryMirror } from './feeding.ts';
 import { type Memory, memory } from './memory.ts';
 

@@ -1,6 +1,6 @@
 import { messageOf } from '@catchword/base/errors';
 import { type Mark, SinkError, type SinkEvent } from '@catchword/sink-kit/sink';
-import { SINK_NAME } from '../../src/relay/contract/harness.ts';
+import { SINK_NAME } from '../../src/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 
 function rowOf(event: SinkEvent, isLast: boolean, mark: Mark) {

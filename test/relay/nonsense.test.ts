@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { listen } from '@catchword/testing/listen';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { runProcess } from '../support/cli.ts';
 import { ADDRESSES, type Protocol } from './addresses.ts';
 import { fuzzSinks } from './fuzz.ts';

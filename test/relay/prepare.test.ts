@@ -1,6 +1,6 @@
 import type { Sink, SinkEvent } from '@catchword/sink-kit/sink';
 import { expect, it } from 'vitest';
-import { until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { until, wrapSink } from '../../src/contract/harness.ts';
 import { books, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { SinkError } from '@catchword/sink-kit/sink';
 import { expect, it, onTestFinished } from 'vitest';
-import { SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { SINK_NAME, until, wrapSink } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { arrived, books, fed, fedBefore, feeding, numbers, relayOf } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';

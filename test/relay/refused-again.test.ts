@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { books, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 

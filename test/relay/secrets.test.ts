@@ -5,7 +5,7 @@ import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { listen } from '@catchword/testing/listen';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SINK_NAME } from '../../src/relay/contract/harness.ts';
+import { SINK_NAME } from '../../src/contract/harness.ts';
 import { type Running, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { place } from '../support/place.ts';

@@ -6,7 +6,7 @@ import { listen } from '@catchword/testing/listen';
 import { pgbouncerAvailable, startPgbouncer } from '@catchword/testing/pgbouncer';
 import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { smallBatches, until, wrapSink } from '../../src/contract/harness.ts';
 import { books, configAt, feeding, numbers, type TestMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 import { readableLog } from './readable-log.ts';

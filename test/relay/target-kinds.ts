@@ -4,7 +4,7 @@ import { postgresAvailable, startPostgres } from '@catchword/testing/postgres';
 import { redisAvailable, startRedis } from '@catchword/testing/redis';
 import { type FakeS3, startS3 } from '@catchword/testing/s3';
 import { onTestFinished } from 'vitest';
-import type { SinkTarget } from '../../src/relay/contract/checks.ts';
+import type { SinkTarget } from '../../src/contract/checks.ts';
 import type { Protocol } from './addresses.ts';
 import {
   filesTarget,

@@ -14,7 +14,7 @@ import { connect as connectNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
-import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
+import type { Received, SinkTarget } from '../../src/contract/checks.ts';
 import { readBucket } from '../support/s3-reader.ts';
 
 /** The parts of an event that the checks use. */

@@ -1,7 +1,7 @@
 import { unlessAborted } from '@catchword/base/abort';
 import type { Clock } from '@catchword/base/clock';
 import { expect, it } from 'vitest';
-import { hastyClock, until } from '../../src/relay/contract/harness.ts';
+import { hastyClock, until } from '../../src/contract/harness.ts';
 import { books, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 

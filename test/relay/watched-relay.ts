@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { FAST_DIRECTORY } from '@catchword/testing/fast-directory';
-import { openHarness, until } from '../../src/relay/contract/harness.ts';
+import { openHarness, until } from '../../src/contract/harness.ts';
 import { type Running, start } from '../support/cli.ts';
 import { books } from './feeding.ts';
 

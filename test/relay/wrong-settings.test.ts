@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { SinkSetting } from '@catchword/settings/config';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { sinkConfigs } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
 import { books, numbers, temporaryMirror } from './feeding.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 
 it('a filter by members leaves out updates of other members, and nothing else', () => {
   const mirror = openHarness();

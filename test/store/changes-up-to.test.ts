@@ -1,7 +1,7 @@
 import type { RecordedChange } from '@catchword/catalog/event';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 import { changesUpTo } from '../../src/store/history/history.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { temporaryMirror } from '../relay/feeding.ts';

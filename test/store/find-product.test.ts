@@ -2,7 +2,7 @@ import { isbnForms } from '@catchword/base/isbn';
 import { query } from '@catchword/testing/sqlite';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness } from '../../src/contract/harness.ts';
 import { findProduct } from '../../src/store/rows/find-product.ts';
 import { serve } from '../http/place.ts';
 import { get } from '../http/reader.ts';

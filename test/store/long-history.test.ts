@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 import { createHistory, productAsOf, productChanges } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import type { Reader } from '../../src/store/schema/reader.ts';

@@ -6,7 +6,7 @@ import { query } from '@catchword/testing/sqlite';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { rawNumber } from '../../packages/catalog/test/raw-json.ts';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 
 /* The views read the text of a product with SQLite, and everything else reads it with JavaScript: both get the same. */
 

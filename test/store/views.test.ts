@@ -1,6 +1,6 @@
 import { python, sqlite3, sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 
 /** A mirror, and what writes a version of a product into it as a run does; null removes the product. */
 function opened() {

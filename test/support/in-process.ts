@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '@catchword/base/clock';
 import type { Command } from 'commander';
 import type { CommandContext, ProcessContext } from '../../src/cli/commands/shared/command-context.ts';
 import { run } from '../../src/cli/program.ts';
-import { hastyClock } from '../../src/relay/contract/harness.ts';
+import { hastyClock } from '../../src/contract/harness.ts';
 import type { Ended } from './cli.ts';
 
 export type Printed = Omit<Ended, 'signal'>;

@@ -3,7 +3,7 @@ import { createLog } from '@catchword/base/log';
 import type { Run, RunKind } from '@catchword/catalog/run-types';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
-import { hastyClock } from '../../src/relay/contract/harness.ts';
+import { hastyClock } from '../../src/contract/harness.ts';
 import { reasonText } from '../../src/report/reason-text.ts';
 
 /** A run whose reasons are sentences, as commands show them. */

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, isInstalled } from '@catchword/testing/server';
 import { AwsV4Signer } from 'aws4fetch';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 
 export const swiftAvailable = isInstalled('swift-proxy-server', 'OpenStack Swift', '--help');
 

@@ -1,6 +1,6 @@
 import type { RunKind } from '@catchword/catalog/run-types';
 import { expect, it } from 'vitest';
-import { hastyClock } from '../../src/relay/contract/harness.ts';
+import { hastyClock } from '../../src/contract/harness.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { bodies, numbered, rawPlace } from './raw-place.ts';

@@ -1,7 +1,7 @@
 import { createLog } from '@catchword/base/log';
 import { execute } from '@catchword/testing/sqlite';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness } from '../../src/contract/harness.ts';
 import { productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';

@@ -2,7 +2,7 @@ import type { RunKind } from '@catchword/catalog/run-types';
 import { execute, query } from '@catchword/testing/sqlite';
 import { createVirtualClock } from '@catchword/testing/test-clocks';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';

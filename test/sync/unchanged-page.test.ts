@@ -6,7 +6,7 @@ import { execute, query } from '@catchword/testing/sqlite';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { createAbsence } from '../../src/view/absent-members.ts';
 import { compileView, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';

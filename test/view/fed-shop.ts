@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
+import { SINK_NAME, until } from '../../src/contract/harness.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { holdNumber } from '../../src/report/sink-report.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';

@@ -1,8 +1,8 @@
 import { systemClock } from '@catchword/base/clock';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { SINK_NAME, until } from '../../src/contract/harness.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText } from '../../src/report/sink-report.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';

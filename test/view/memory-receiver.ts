@@ -1,6 +1,6 @@
 import { messageOf } from '@catchword/base/errors';
 import { type Mark, type Sink, SinkError, type SinkEvent } from '@catchword/sink-kit/sink';
-import { hastyClock, SINK_NAME } from '../../src/relay/contract/harness.ts';
+import { hastyClock, SINK_NAME } from '../../src/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import type { View } from '../../src/view/view.ts';
 

@@ -3,7 +3,6 @@ import { postgresAvailable, startPostgres } from '@catchword/testing/postgres';
 import type { ServerProcess } from '@catchword/testing/server';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import {
   openHarness,
   SINK_NAME,
@@ -12,7 +11,8 @@ import {
   type Version,
   withAck,
   wrapSink,
-} from '../../src/relay/contract/harness.ts';
+} from '../../src/contract/harness.ts';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { holdNumber } from '../../src/report/sink-report.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';

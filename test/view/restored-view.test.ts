@@ -2,7 +2,7 @@
 
 import { query } from '@catchword/testing/sqlite';
 import { describe, expect, it } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { backUp } from '../../src/store/file/back-up.ts';
 import { copyHere } from '../../src/store/file/copy-subprocess.ts';

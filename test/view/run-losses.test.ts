@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { SINK_NAME, until } from '../../src/contract/harness.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { heldSinkText, holdNumber } from '../../src/report/sink-report.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { fedShop, shop, where } from './fed-shop.ts';

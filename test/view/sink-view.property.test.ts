@@ -1,8 +1,8 @@
 import { CatchwordError } from '@catchword/base/errors';
 import { createLog } from '@catchword/base/log';
 import { describe, expect, it } from 'vitest';
+import { openHarness, SINK_NAME, until, type Version } from '../../src/contract/harness.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import type { SinkRow } from '../../src/store/rows/sink-rows.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';

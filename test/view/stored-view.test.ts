@@ -1,6 +1,6 @@
 import { execute, query } from '@catchword/testing/sqlite';
 import { expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/contract/harness.ts';
 import { compileView, viewText } from '../../src/view/view.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 import { memory } from '../relay/memory.ts';

@@ -1,5 +1,5 @@
 import type { Reason } from '@catchword/catalog/reasons';
-import type { Harness, Version } from '../../src/relay/contract/harness.ts';
+import type { Harness, Version } from '../../src/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { NO_COUNTS } from '../operate/scene.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { openHarness, SINK_NAME, until, type Version } from '../../src/contract/harness.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { legOf } from '../../src/store/rows/sink-legs.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { memoryReceiver, QUICK } from './memory-receiver.ts';

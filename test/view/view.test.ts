@@ -1,6 +1,6 @@
 import { python, sqlite3, sqliteToolsAvailable } from '@catchword/testing/sqlite-tools';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/contract/harness.ts';
 import { costOf } from '../../src/view/expression-cost.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 

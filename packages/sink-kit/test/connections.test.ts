@@ -9,7 +9,7 @@ import { redisAvailable } from '@catchword/testing/redis';
 import { useNats, useRedis } from '@catchword/testing/used-servers';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../../src/relay/contract/harness.ts';
+import { until } from '../../../src/contract/harness.ts';
 import { ADDRESSES } from '../../../test/relay/addresses.ts';
 import { books, configAt, fed, fedBefore, NEVER } from '../../../test/relay/feeding.ts';
 import { natsTarget, postgresTarget, redisTarget } from '../../../test/relay/targets.ts';

@@ -6,7 +6,7 @@ import { freePort } from '@catchword/testing/server';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { connect } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../../src/relay/contract/harness.ts';
+import { until } from '../../../src/contract/harness.ts';
 import { books, configAt, NEVER, temporaryMirror } from '../../../test/relay/feeding.ts';
 import { readableLog } from '../../../test/relay/readable-log.ts';
 

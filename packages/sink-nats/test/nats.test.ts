@@ -3,7 +3,7 @@ import { natsAvailable } from '@catchword/testing/nats';
 import { useNats } from '@catchword/testing/used-servers';
 import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it } from 'vitest';
-import { until } from '../../../src/relay/contract/harness.ts';
+import { until } from '../../../src/contract/harness.ts';
 import { arrived, books, fed, fedBefore, feeding, numbers } from '../../../test/relay/feeding.ts';
 import { natsTarget } from '../../../test/relay/targets.ts';
 

@@ -7,7 +7,7 @@ import { freePort } from '@catchword/testing/server';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../../src/relay/contract/harness.ts';
+import { until } from '../../../src/contract/harness.ts';
 import { books, configAt, NEVER, temporaryMirror } from '../../../test/relay/feeding.ts';
 
 async function check(url: string): Promise<string> {

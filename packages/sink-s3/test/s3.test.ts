@@ -3,7 +3,7 @@ import { startHttpProxy } from '@catchword/testing/http-proxy';
 import { type FakeS3, S3_KEY, startS3 } from '@catchword/testing/s3';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { smallBatches, wrapSink } from '../../../src/relay/contract/harness.ts';
+import { smallBatches, wrapSink } from '../../../src/contract/harness.ts';
 import { sinkConfig } from '../../../src/relay/sink-config.ts';
 import { books, configAt, fed, fedBefore, feeding, NEVER } from '../../../test/relay/feeding.ts';
 import { readableLog } from '../../../test/relay/readable-log.ts';

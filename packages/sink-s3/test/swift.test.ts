@@ -1,6 +1,6 @@
 // @module-tag slow
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sinkChecks } from '../../../src/relay/contract/checks.ts';
+import { sinkChecks } from '../../../src/contract/checks.ts';
 import { configAt, NEVER } from '../../../test/relay/feeding.ts';
 import { bucketTarget } from '../../../test/relay/targets.ts';
 import { readBucket } from '../../../test/support/s3-reader.ts';

@@ -6,7 +6,7 @@ import { ensureLayout, resolveNames } from '@catchword/sink-sql/mysql/mysql-layo
 import { isTooMuch, mysqlTables } from '@catchword/sink-sql/mysql/mysql-table';
 import { connectMariadb, mariadbAvailable, useMariadb } from '@catchword/testing/mariadb';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { until, type Version } from '../../../src/relay/contract/harness.ts';
+import { until, type Version } from '../../../src/contract/harness.ts';
 import { books, configAt, fed, feeding } from '../../../test/relay/feeding.ts';
 import { mysqlTarget } from '../../../test/relay/targets.ts';
 

@@ -1,7 +1,7 @@
 import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import { temporaryDirectory } from '@catchword/testing/temporary-directory';
 import { describe, expect, it } from 'vitest';
-import { until } from '../../../src/relay/contract/harness.ts';
+import { until } from '../../../src/contract/harness.ts';
 import { books, configAt, fed, feeding } from '../../../test/relay/feeding.ts';
 import { postgresTarget } from '../../../test/relay/targets.ts';
 import { runHere } from '../../../test/support/in-process.ts';

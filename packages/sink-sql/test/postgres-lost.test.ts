@@ -1,6 +1,6 @@
 import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import { describe, expect, it } from 'vitest';
-import { until } from '../../../src/relay/contract/harness.ts';
+import { until } from '../../../src/contract/harness.ts';
 import { books, fed, feeding, movable, type TestMirror } from '../../../test/relay/feeding.ts';
 import { readableLog } from '../../../test/relay/readable-log.ts';
 import { postgresTarget } from '../../../test/relay/targets.ts';

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import { query } from '@catchword/testing/sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openHarness } from '../../../src/relay/contract/harness.ts';
+import { openHarness } from '../../../src/contract/harness.ts';
 import { configAt } from '../../../test/relay/feeding.ts';
 
 /* What a shop does with the tables, as docs/stores/postgres.md shows it, and with the views of docs/sql.md. */

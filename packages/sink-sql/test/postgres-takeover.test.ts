@@ -1,6 +1,6 @@
 import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SINK_NAME, smallBatches, until, type Version, wrapSink } from '../../../src/relay/contract/harness.ts';
+import { SINK_NAME, smallBatches, until, type Version, wrapSink } from '../../../src/contract/harness.ts';
 import type { SinkConfig } from '../../../src/relay/sink-config.ts';
 import { writeUnder } from '../../../src/store/schema/lease.ts';
 import { books, fed, fedBefore, feeding, type TestMirror, temporaryMirror } from '../../../test/relay/feeding.ts';

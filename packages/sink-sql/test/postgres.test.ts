@@ -1,6 +1,6 @@
 import { postgresAvailable, usePostgres } from '@catchword/testing/postgres';
 import { describe, expect, it } from 'vitest';
-import { smallBatches, until, wrapSink } from '../../../src/relay/contract/harness.ts';
+import { smallBatches, until, wrapSink } from '../../../src/contract/harness.ts';
 import { books, configAt, fed, fedBefore, feederAt, feeding, NEVER } from '../../../test/relay/feeding.ts';
 import { postgresTarget } from '../../../test/relay/targets.ts';
 

@@ -9,7 +9,7 @@ import type { ServerProcess } from '@catchword/testing/server';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../../src/relay/contract/harness.ts';
+import { until } from '../../../src/contract/harness.ts';
 import { compared } from '../../../test/relay/compared.ts';
 import { configAt, feederAt, feeding, fillEnded, movable, NEVER } from '../../../test/relay/feeding.ts';
 import { mysqlTarget, postgresTarget } from '../../../test/relay/targets.ts';

@@ -1,5 +1,5 @@
 import { usageError } from '@catchword/base/errors';
-import type { Tried } from '../../../relay/contract/try-store.ts';
+import type { Tried } from '../../../contract/try-store.ts';
 import { secretsIn, sinkConfig } from '../../../relay/sink-config.ts';
 import { loadSettings } from './checked-settings.ts';
 import type { CommandContext } from './command-context.ts';
@@ -28,7 +28,7 @@ export async function trySink(context: CommandContext, address: string, options:
   context.stderr.write(`${kind} ${store}: writes products of its own, and removes the store after each check\n`);
   const c = colours(context);
   const paint = { passed: c.green, failed: c.red, skipped: c.yellow };
-  const { tryStore } = await import('../../../relay/contract/try-store.ts');
+  const { tryStore } = await import('../../../contract/try-store.ts');
   const tried: Tried[] = [];
   for await (const one of tryStore(setting, context.signal)) {
     tried.push(one);

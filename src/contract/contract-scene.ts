@@ -5,12 +5,12 @@ import { messageOf } from '@catchword/base/errors';
 import type { Mark, Sink, StoredProduct } from '@catchword/sink-kit/sink';
 import { bucketOf } from '@catchword/sink-kit/store-digest';
 import { withTimeout } from '@catchword/sink-kit/with-timeout';
-import { isSameView, legOf } from '../../store/rows/sink-legs.ts';
-import { remaining } from '../../store/rows/sink-rows.ts';
-import type { SinkCheck } from '../../store/schema/sink-tables.ts';
-import { checkText } from '../check-text.ts';
-import { type SinkConfig, sinkConfig } from '../sink-config.ts';
-import { WHOLE } from '../store-contents.ts';
+import { checkText } from '../relay/check-text.ts';
+import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
+import { WHOLE } from '../relay/store-contents.ts';
+import { isSameView, legOf } from '../store/rows/sink-legs.ts';
+import { remaining } from '../store/rows/sink-rows.ts';
+import type { SinkCheck } from '../store/schema/sink-tables.ts';
 import { type Harness, openHarness, SINK_NAME, type Version } from './harness.ts';
 import type { OpaqueTarget, Received, SinkSubject, SinkTarget } from './subject.ts';
 

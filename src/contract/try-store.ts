@@ -2,8 +2,8 @@ import { CatchwordError } from '@catchword/base/errors';
 import type { SinkSetting } from '@catchword/settings/config';
 import type { Mark, Sink } from '@catchword/sink-kit/sink';
 import { withTimeout } from '@catchword/sink-kit/with-timeout';
-import { KINDS } from '../kinds/kinds.ts';
-import { type SinkConfig, sinkConfig } from '../sink-config.ts';
+import { KINDS } from '../relay/kinds/kinds.ts';
+import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
 import { sinkChecks } from './checks.ts';
 import { isOfContract } from './harness.ts';
 

@@ -10,14 +10,14 @@ import { difference } from '@catchword/catalog/content';
 import type { RecordedChange } from '@catchword/catalog/event';
 import { productOf } from '@catchword/catalog/product';
 import type { Mark, Sink } from '@catchword/sink-kit/sink';
-import { createHistory } from '../../store/history/history.ts';
-import type { SinkRow } from '../../store/rows/sink-rows.ts';
-import type { SinkWriter } from '../../store/rows/write-sinks.ts';
-import { writeUnder } from '../../store/schema/lease.ts';
-import type { KeeperWriter } from '../../store/schema/writers.ts';
-import { openStore, type Store } from '../../store/store.ts';
-import { type RelayOptions, startRelay } from '../relay.ts';
-import type { SinkConfig } from '../sink-config.ts';
+import { type RelayOptions, startRelay } from '../relay/relay.ts';
+import type { SinkConfig } from '../relay/sink-config.ts';
+import { createHistory } from '../store/history/history.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { SinkWriter } from '../store/rows/write-sinks.ts';
+import { writeUnder } from '../store/schema/lease.ts';
+import type { KeeperWriter } from '../store/schema/writers.ts';
+import { openStore, type Store } from '../store/store.ts';
 
 export interface Version {
   readonly vbid: string;
