@@ -2,8 +2,9 @@
 FROM node:20-bookworm AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY packages packages
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json build.mjs ./
+COPY tsconfig.json tsconfig.package.json tsconfig.build.json build.mjs ./
 COPY src src
 # Only transpiles: the checks of types are those of `npm run check`.
 RUN npm run transpile
@@ -11,7 +12,8 @@ RUN npm run transpile
 FROM node:20-bookworm AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts
+# Without the workspaces in packages, which are in dist.
+RUN npm ci --omit=dev --ignore-scripts --workspaces=false
 # The only script that an installed package needs; it compiles SQLite where no binary can be downloaded.
 RUN npm rebuild better-sqlite3
 # More packages, such as mariadb: docker build --build-arg PACKAGES=mariadb. npm 11 leaves out a package that package.json

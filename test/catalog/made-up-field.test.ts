@@ -34,7 +34,7 @@ const ITEM = '{"vbid":"V","shelf":["A 1",{"name":"B 2"}],"metadata":{"weight":1.
 
 it('a field that is added to the table of fields is everywhere', async () => {
   const { openHarness } = await withMadeUp<typeof import('../../src/contract/harness.ts')>(
-    '../../src/relay/contract/harness.ts',
+    '../../src/contract/harness.ts',
   );
   const harness = openHarness();
   onTestFinished(() => harness.close());
