@@ -108,7 +108,7 @@ export async function onScene(subject: SinkSubject, work: (scene: Scene) => Prom
   const target = await subject.prepare();
   const harness = openHarness(subject);
   try {
-    const setting = { env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret };
+    const setting = { env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret, module: target.module };
     // One of the checks needs a sink that parks what is refused, whatever its address says.
     const config: SinkConfig = { ...sinkConfig(setting), refused: 'park' };
     const withView = (where: string, fields: string): SinkConfig => sinkConfig({ ...setting, where, fields });

@@ -8,6 +8,8 @@ export interface SinkTarget {
   readonly url: string;
   /** The value of `CATCHWORD_SINK_<NAME>_SECRET`. */
   readonly secret?: string;
+  /** The value of `CATCHWORD_SINK_<NAME>_MODULE`. */
+  readonly module?: string;
   readonly read: () => Promise<Received>;
   /** Makes the store unreachable; it keeps its contents. */
   readonly interrupt: () => Promise<void>;
@@ -16,7 +18,7 @@ export interface SinkTarget {
 }
 
 /** A store that only its sink can read, if it can, and that stays reachable. */
-export interface OpaqueTarget extends Pick<SinkTarget, 'url' | 'secret' | 'remove'> {
+export interface OpaqueTarget extends Pick<SinkTarget, 'url' | 'secret' | 'module' | 'remove'> {
   /** Whether the sink has `verify`. */
   readonly verifies: boolean;
 }

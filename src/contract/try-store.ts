@@ -94,8 +94,9 @@ export async function* tryStore(setting: SinkSetting, signal: AbortSignal): Asyn
   yield first;
   if (first.result === 'failed') return;
   await remove();
-  const { url, secret } = setting;
-  const target = { url, ...(secret !== undefined && { secret }), verifies: canRead, remove };
+  const { url, secret, module } = setting;
+  const given = { ...(secret !== undefined && { secret }), ...(module !== undefined && { module }) };
+  const target = { url, ...given, verifies: canRead, remove };
   for (const { name, interrupts, run } of sinkChecks({ effectivelyOnce: false, signal, prepare: async () => target })) {
     const reason = interrupts ? 'it needs a store that stops meanwhile' : stuck;
     yield reason === null ? await attempt(name, run) : { check: name, result: 'skipped', reason };

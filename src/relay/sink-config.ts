@@ -102,7 +102,8 @@ function faultOf(url: URL, kind: string, { isPath = false, files = [], isRequest
   }
   if (!isPath && isMisparsed(url, isRequest)) return ['the address cannot be parsed', addressHint(url.href)];
   const fault = own.faultOf?.(url) ?? null;
-  return fault !== null || isPath || url.hostname !== ''
+  // A store of other code may be a file.
+  return fault !== null || isPath || own.isForeign === true || url.hostname !== ''
     ? fault
     : ['the host is missing', `Use ${url.protocol}//HOST….`];
 }

@@ -8,7 +8,7 @@ import { SABOTAGES, type Sabotage } from './sabotage.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_SEEDS = 1000;
-const NOT_COPIED = ['.git', 'data', 'dist', 'node_modules'];
+const NOT_COPIED = ['.git', 'build', 'data', 'dist', 'node_modules'];
 
 const { values } = parseArgs({
   options: {

@@ -130,8 +130,9 @@ export function sinkCommand(context: CommandContext): Command {
     });
   add('contract', 'check a store of yours, which is written to and then removed, as every sink of catchword is checked')
     .argument('<url>', 'address of a scratch table, stream or file; {secret} is CATCHWORD_CONTRACT_SECRET')
+    .option('--module <name>', 'package, or path of a module, that handles the address')
     .option('--json', 'print one JSON document')
-    .action((url: string, options: JsonOption) => trySink(context, url, options));
+    .action((url: string, options: JsonOption & { module?: string }) => trySink(context, url, options));
   add('rename', 'give a sink another name, with its position and parked events; stop the daemon first')
     .argument('<old>')
     .argument('<new>')

@@ -16,14 +16,18 @@ function requireNoSecret(address: string): void {
 }
 
 /** Runs the contract of sinks against a scratch store, and prints what became of each check. */
-export async function trySink(context: CommandContext, address: string, options: JsonOption): Promise<void> {
+export async function trySink(
+  context: CommandContext,
+  address: string,
+  { module, ...options }: JsonOption & { readonly module?: string },
+): Promise<void> {
   const { contractSecret: secret } = loadSettings(context, 'nothing');
   requireNoSecret(address);
   if (secret === undefined && address.includes(SECRET)) {
     throw usageError(`CATCHWORD_CONTRACT_SECRET is not set, and the address has ${SECRET}`, 'Set it, or its _FILE.');
   }
   const url = address.replaceAll(SECRET, encodeURIComponent(secret ?? ''));
-  const setting = { env: 'URL', name: 'contract', url, secret };
+  const setting = { env: 'URL', name: 'contract', url, secret, module };
   const { address: store, kind } = sinkConfig(setting);
   context.stderr.write(`${kind} ${store}: writes products of its own, and removes the store after each check\n`);
   const c = colours(context);
