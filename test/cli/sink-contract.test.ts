@@ -14,8 +14,9 @@ import { jsonlTarget, postgresTarget, s3Target, webhookTarget } from '../relay/t
 import { runHere as cli } from '../support/in-process.ts';
 
 /** Tries a store. @returns the exit code, what stderr says, and the reason of each check by `<result> <check>` */
-async function tryStore(url: string, settings: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await cli(['sink', 'contract', url, '--json'], settings, temporaryDirectory());
+async function tryStore(url: string, settings: Record<string, string> = {}, options: readonly string[] = []) {
+  const command = ['sink', 'contract', url, '--json', ...options];
+  const { code, stdout, stderr } = await cli(command, settings, temporaryDirectory());
   if (stdout === '') return { code, stderr, checks: {} };
   const { checks } = JSON.parse(stdout) as { checks: readonly Record<'check' | 'result' | 'reason', string | null>[] };
   return { code, stderr, checks: Object.fromEntries(checks.map((one) => [`${one.result} ${one.check}`, one.reason])) };
@@ -90,6 +91,19 @@ describe('the command sink contract', () => {
       'passed the store is removed': null,
     });
     expect(existsSync(file)).toBe(false);
+  });
+
+  it('takes an address of any scheme, also without a host, for the module that --module names', {
+    tags: ['slow'],
+  }, async () => {
+    const directory = temporaryDirectory();
+    const { file } = moduleAt(directory);
+    const address = `shelf:///books?file=${encodeURIComponent(file)}&loses=P7`;
+    const { stderr, checks } = await tryStore(address, {}, ['--module', join(directory, 'mine.mjs')]);
+    expect(stderr).toMatch(/^module shelf:\/\/\/books: writes products of its own/m);
+    expect(checks).toMatchObject({ 'passed the store has no data of others, and can be written': null });
+    expect(failures(checks).map(([check]) => check)).toContain('failed resumes after every restart');
+    expect(await tryStore(address)).toMatchObject({ code: 2, stderr: expect.stringContaining('CONFIG_INVALID') });
   });
 
   it('finds that a module loses the changes of a product', { tags: ['slow'] }, async () => {
