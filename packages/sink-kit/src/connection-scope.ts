@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { SinkError } from './sink.ts';
 
 /** The most that a store may send in answer to one call: far more than any answer that a sink waits for. */
@@ -6,6 +5,14 @@ const MAX_RECEIVED_BYTES = 128 * 2 ** 20;
 const CHECK_MS = 100;
 /** Sooner than firewalls forget a connection that is idle (the first ones do after about four minutes). */
 const KEEP_ALIVE_MS = 60_000;
+
+/** What is used of a socket of node:net, so that the declarations need no types of Node.js. */
+export interface OwnedSocket {
+  readonly bytesRead: number;
+  setKeepAlive(enable: boolean, initialDelayMs: number): unknown;
+  once(event: 'close', listener: () => void): unknown;
+  destroy(): unknown;
+}
 
 export type ConnectionLife = ReturnType<typeof createConnectionLife>;
 
@@ -17,7 +24,7 @@ export function createConnectionLife() {
   const ended = new AbortController();
   const signal: AbortSignal = ended.signal;
   /** Open sockets. A receiver of HTTP may close one after each request. */
-  const sockets = new Set<Socket>();
+  const sockets = new Set<OwnedSocket>();
   let bytesOfClosed = 0;
   let bytesBefore = 0;
 
@@ -44,7 +51,7 @@ export function createConnectionLife() {
     signal,
     atEnd,
     /** Keeps an idle socket alive, and destroys it at the end. A store that floods it ends the connection. */
-    own: (socket: Socket): void => {
+    own: (socket: OwnedSocket): void => {
       socket.setKeepAlive(true, KEEP_ALIVE_MS);
       const destroy = (): unknown => socket.destroy();
       sockets.add(socket);
