@@ -83,6 +83,7 @@ const NAMING_KINDS: Readonly<Record<string, string>> = {
   'settings/setting-forms.ts': 'the addresses of the Redis of the queue',
   'queue-redis/check-redis.ts': 'the addresses of the Redis of the queue',
   'operate/incidents/channel-config.ts': 'kinds of channels: a webhook is one, too',
+  'contract/subject.ts': 'the setting of a module that handles an address',
   'shown/shown-channel.ts': 'kinds of channels: a webhook is one, too',
   'shown/shown-sink.ts': 'an address as an example',
   'cli/roles/roles.ts': 'an address as an example',
