@@ -9,15 +9,20 @@ interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-/** The nearest directory above this file with the manifest of a package that users install: those of `@catchword` are parts. */
+/**
+ * The nearest directory above this file with the manifest of a package that users install: those of `@catchword` are parts.
+ * @throws Error if there is none
+ */
 function installedPackage(at = new URL('../', import.meta.url)): {
   readonly directory: URL;
   readonly manifest: Manifest;
 } {
   const file = new URL('package.json', at);
   const manifest = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Manifest) : undefined;
-  if (manifest === undefined || manifest.name.startsWith('@catchword/')) return installedPackage(new URL('../', at));
-  return { directory: at, manifest };
+  if (manifest !== undefined && !manifest.name.startsWith('@catchword/')) return { directory: at, manifest };
+  const above = new URL('../', at);
+  if (above.href === at.href) throw new Error(`no package.json above ${import.meta.url}`);
+  return installedPackage(above);
 }
 
 const { directory, manifest } = installedPackage();
