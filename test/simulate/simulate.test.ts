@@ -1,18 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { simulate } from './history.ts';
+import { LONG_SEEDS, QUICK_SEEDS } from './quick-seeds.ts';
 import { SABOTAGES } from './sabotage.ts';
 import { drawScenario, latenessOf, type Scenario, UNDISTURBED } from './scenario.ts';
 import { FAULTLESS, IN_TIME } from './source.ts';
 import { ORDINARY, WORLDS } from './worlds.ts';
 
-/** Histories that take seconds. */
-const LONG = new Set([16, 17, 18, 19, 31, 32, 70, 86, 88, 90, 91, 100, 108]);
-const QUICK = Array.from({ length: 111 }, (_, at) => 1 + at).filter((seed) => !LONG.has(seed));
 /** The histories of the quick run, and those of the slow one. */
 const SEEDS = [
-  { seeds: QUICK, tags: [] },
-  { seeds: [...LONG, ...Array.from({ length: 89 }, (_, at) => 112 + at)], tags: ['slow'] },
+  { seeds: QUICK_SEEDS, tags: [] },
+  { seeds: [...LONG_SEEDS, ...Array.from({ length: 89 }, (_, at) => 112 + at)], tags: ['slow'] },
 ];
 /** Seeds whose scenarios are drawn, but not simulated, to check what is drawn. */
 const DRAWN = 700;
