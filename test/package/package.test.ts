@@ -106,6 +106,7 @@ it('the published package can be used from JavaScript', async () => {
 
 it('the published package can be used from strict TypeScript that checks all declarations and has none of Node.js', async () => {
   const script = `import type { Sink, SinkEvent } from 'catchword/sink';
+      import type { ConnectedStore } from 'catchword/sink/connection';
       import type { ContractCheck, SinkSubject } from 'catchword/sink-contract';
       import { type CatchwordEvent, parseEvent } from 'catchword/events';
       import { type Mirror, type MirrorProduct, openMirror } from 'catchword/mirror';
@@ -116,6 +117,7 @@ it('the published package can be used from strict TypeScript that checks all dec
       export const fields: AssetFields = { copy_drm_limit: '-1', edition: 3, identifiers: { e_isbn_10: null } };
       export const title = (one: Asset): string | undefined => one.variants?.[0]?.prices?.[0]?.price;
       export const isLarge = ({ text }: SinkEvent, { batch }: Sink): boolean => text.length > batch.chars;
+      export const leave: ConnectedStore<{ end(): Promise<void> }, readonly SinkEvent[]>['leave'] = (db) => db.end();
       export const isOnce = ({ effectivelyOnce }: SinkSubject, { name }: ContractCheck): boolean => effectivelyOnce && name !== '';
       export const titleNow = ({ data }: CatchwordEvent): string | null | undefined => data.op === 'removed' ? data.before?.title : data.product.title;
       export const extra = (text: string): unknown => parseEvent(text).data.product?.['field of one service'];
