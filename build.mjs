@@ -23,21 +23,25 @@ const options = {
  * not published alone, so what names one of them gets its path instead.
  */
 const PART = /(\bfrom |\bimport |\bimport\()(['"])(?:@catchword\/([\w-]+)|catchword-(client))\/([^'"]+)\2/g;
+/** @type {string[]} */
+const compiled = [];
 for (const part of readdirSync('build')) {
-  const to = part === 'src' ? 'dist' : join('dist', part);
+  const [from, to] = part === 'src' ? ['src', 'dist'] : [`packages/${part}/src`, join('dist', part)];
   for (const name of readdirSync(join('build', part), { recursive: true, encoding: 'utf8' })) {
-    if (!/\.(js|d\.ts)$/.test(name)) continue;
-    const place = dirname(join(to, name));
-    const ending = name.endsWith('.d.ts') ? 'ts' : 'js';
+    const [, module, ending] = /^(.*)\.(js|d\.ts)$/.exec(name) ?? [];
+    // The compiler leaves what it made of a source that is gone.
+    if (!['.ts', '.tsx'].some((one) => existsSync(join(from, `${module}${one}`)))) continue;
+    const file = join(to, name);
     const text = readFileSync(join('build', part, name), 'utf8').replace(
       PART,
-      (_whole, verb, quote, own, client, module) => {
-        const path = relative(place, join('dist', own ?? client, `${module}.${ending}`));
+      (_whole, verb, quote, own, client, named) => {
+        const path = relative(dirname(file), join('dist', own ?? client, `${named}.${ending === 'js' ? 'js' : 'ts'}`));
         return `${verb}${quote}${path.startsWith('.') ? path : `./${path}`}${quote}`;
       },
     );
-    mkdirSync(place, { recursive: true });
-    writeFileSync(join(to, name), text);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    compiled.push(file);
   }
 }
 
@@ -75,7 +79,6 @@ function reachedFrom(file, names, found = new Set()) {
 
 const STATIC = /^(?:import|export) [^;'"]*\bfrom '(\.[^']+)';/gm;
 const DYNAMIC = /\bimport\('(\.[^']+)'\)/g;
-const compiled = readdirSync('dist', { recursive: true, encoding: 'utf8' }).map((name) => join('dist', name));
 
 /*
  * Bundles the programs with the packages that only they use, which are devDependencies for that reason, and with those of
@@ -205,6 +208,7 @@ const kept = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outp
 for (const entry of Object.values(exports)) {
   if (typeof entry !== 'string') for (const file of Object.values(entry)) reachedFrom(join(file), NAMES, kept);
 }
-for (const file of compiled) {
-  if (/^(?!dist\/assets\/).*(\.d\.ts|\.js)$/.test(file) && !kept.has(file) && existsSync(file)) rmSync(file);
+for (const name of readdirSync('dist', { recursive: true, encoding: 'utf8' })) {
+  const file = join('dist', name);
+  if (/^(?!dist\/assets\/).*(\.d\.ts|\.js)$/.test(file) && !kept.has(file)) rmSync(file);
 }

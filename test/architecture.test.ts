@@ -44,20 +44,17 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ['*'],
 };
 
+/** Packages that no room of src may import. */
+const OF_PACKAGES =
+  'undici bullmq ioredis pg mariadb @nats-io/jetstream @nats-io/transport-node standardwebhooks @rgrove/parse-xml aws4fetch hyparquet hyparquet-writer'.split(
+    ' ',
+  );
+
 /** Packages that only these rooms of src may import. Those of `packages` have their own manifests, which Biome checks. */
 const ONLY_IN: Record<string, readonly string[]> = {
   'better-sqlite3': ['store', 'view'],
   'drizzle-orm': ['store'],
-  undici: [],
-  bullmq: [],
-  ioredis: [],
-  pg: [],
-  mariadb: [],
-  '@nats-io/jetstream': [],
-  '@nats-io/transport-node': [],
-  standardwebhooks: [],
   nodemailer: ['operate'],
-  '@rgrove/parse-xml': [],
   'node-cron': ['operate'],
   croner: ['operate'],
   fastify: ['http'],
@@ -70,10 +67,8 @@ const ONLY_IN: Record<string, readonly string[]> = {
   '@opentelemetry/exporter-prometheus': ['operate'],
   'csv-parse': ['cli'],
   'csv-stringify': ['cli'],
-  aws4fetch: [],
-  hyparquet: [],
-  'hyparquet-writer': [],
   commander: ['cli'],
+  ...Object.fromEntries(OF_PACKAGES.map((name) => [name, []])),
 };
 
 /** Files that name kinds of stores, besides those in relay/kinds, and why. */
